@@ -310,11 +310,46 @@ def test_help_and_no_arguments() -> None:
     assert "No such command" in wrong("scroe")
 
 
-def test_a_reader_that_leaves_early_is_no_error(miniature_run: Path) -> None:
+def into_closed_pipe(*arguments: str | Path, also_errors: bool = False, **env: str) -> tuple[int, str]:
+    """The status of a command whose output nobody reads, and what it says on standard error."""
+    reading, writing = os.pipe()
+    os.close(reading)
+    command = [sys.executable, "-m", "creval", *map(str, arguments)]
+    errors = writing if also_errors else subprocess.PIPE
+    done = subprocess.run(command, stdout=writing, stderr=errors, text=True, env={**os.environ, **env}, check=False)
+    os.close(writing)
+    return done.returncode, done.stderr or ""
+
+
+def test_a_reader_that_leaves_early_ends_a_command_quietly(miniature: Path, miniature_run: Path) -> None:
+    for arguments in (
+        ["score", miniature_run],
+        ["score", miniature_run, "--by", "sample", "--csv"],
+        ["score", "--help"],
+    ):
+        assert into_closed_pipe(*arguments) == (141, "")
+    assert into_closed_pipe("bench", miniature, "--json", PYTHONUNBUFFERED="1") == (141, "")
+    assert into_closed_pipe("score", miniature_run, also_errors=True) == (141, "")
+    assert into_closed_pipe("score", miniature_run / "none", also_errors=True) == (2, "")
+
+
+def test_a_reader_that_takes_the_beginning_gets_it(miniature_run: Path) -> None:
     command = f"{sys.executable} -m creval score {miniature_run} --by sample --csv | head -1"
     done = subprocess.run(command, shell=True, capture_output=True, text=True, check=False)
     assert done.stdout.startswith("level,group")
     assert done.stderr == ""
+
+
+def test_output_that_is_closed_from_the_start_or_cannot_be_written(miniature_run: Path) -> None:
+    creval = f"{sys.executable} -m creval"
+    for command, status, said in (
+        (f"{creval} score {miniature_run} >&-", 0, "answered.\n"),
+        (f"{creval} score {miniature_run} >/dev/full", 2, "creval: No space left on device.\n"),
+    ):
+        done = subprocess.run(command, shell=True, capture_output=True, text=True, check=False)
+        assert (done.returncode, done.stdout) == (status, "")
+        assert done.stderr.endswith(said)
+        assert "Traceback" not in done.stderr
 
 
 def test_ctrl_c_says_that_it_stopped(tmp_path: Path) -> None:

@@ -16,12 +16,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from aiohttp import web
 
 from creval.benchmarks import open_benchmark
 from creval.store import DATABASE, open_run
 from creval.testing.fake_chat_server import FAULT_KINDS, FakeServer
 from miniature import write_miniature
 from tests.benchmarks.complexbench_edit.release_files import write_release
+from tests.commands import creval as in_process
 from tests.serving import serving
 
 KEY = "sk-very-secret-0123456789"
@@ -185,6 +187,26 @@ def test_the_key_is_nowhere(miniature: Path, tmp_path: Path) -> None:
         if path.is_file():
             assert KEY.encode() not in path.read_bytes(), path
     assert not any(KEY in text for text in seen)
+
+
+def test_a_server_that_claims_to_be_free_does_not_lift_a_budget(miniature: Path, tmp_path: Path) -> None:
+    said = {"choices": [{"message": {"content": "Yes"}}], "usage": {"prompt_tokens": 0, "cost": 0}}
+    calls = []
+
+    async def complete(_: web.Request) -> web.Response:
+        calls.append(1)
+        return web.json_response(said)
+
+    app = web.Application(client_max_size=1 << 28)
+    app.router.add_post("/v1/chat/completions", complete)
+    more = ("--price", "1000,1000", "--budget", "2USD", "--concurrency", "4", "--retries", "0", "--json")
+    with serving(app) as url:
+        done = in_process(*judge(miniature, url, tmp_path / "run", *more))
+    assert done.returncode == 1
+    assert "the budget is reached" in done.stderr
+    with open_run(tmp_path / "run") as run:
+        assert 0 < run.costs().cost <= 2
+        assert len(calls) == run.costs().calls < 10
 
 
 def test_nine_hundred_samples_with_every_fault(tmp_path: Path) -> None:

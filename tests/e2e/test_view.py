@@ -13,6 +13,7 @@ from typing import Literal
 from urllib.parse import urlencode
 
 import pytest
+from aiohttp import web
 from playwright.sync_api import Locator, Page, expect
 
 from creval.benchmarks.creval.release import CATEGORY_BY_DIMENSION, LEVELS
@@ -25,18 +26,19 @@ from creval.store import RunWriter
 from creval.store.manifest import level_entry
 from creval.store.provenance import PROVENANCE_KEY, CallCosts, EditProvenance
 from tests.commands import right
-from tests.web.made import image
+from tests.serving import serving
+from tests.web.made import image, write_run
 
 
 @contextmanager
-def viewing(run: Path) -> Iterator[str]:
+def viewing(run: Path, *more: str) -> Iterator[str]:
     """`creval view`, as a user starts it; its address."""
-    command = [sys.executable, "-m", "creval", "view", str(run)]
+    command = [sys.executable, "-m", "creval", "view", str(run), *more]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
     try:
         assert process.stderr is not None
         for line in process.stderr:
-            if found := re.search(r"at (http://127\.0\.0\.1:\d+)/", line):
+            if found := re.search(r"at (http://127\.0\.0\.1:\d+(?:/\?token=[\w-]+)?)", line):
                 yield found[1]
                 break
         else:
@@ -455,3 +457,22 @@ def test_it_refuses_a_stranger(traps: str, browser_page: Page) -> None:
     assert foreign.status == 403
     assert browser_page.request.post(traps).status == 405
     assert browser_page.request.get(f"{traps}/creval.db").status == 404
+
+
+def test_a_link_with_a_token_opens_the_pages_and_stays_in_no_address(tmp_path: Path, browser_page: Page) -> None:
+    async def elsewhere(_: web.Request) -> web.Response:
+        text = f'<link rel="icon" href="data:,"><a href="{link.replace("127.0.0.1", "localhost")}">look</a>'
+        return web.Response(text=text, content_type="text/html")
+
+    page, app = browser_page, web.Application()
+    app.router.add_get("/mail", elsewhere)
+    with viewing(write_run(tmp_path), "--token") as link, serving(app) as other:
+        home = link.partition("?")[0]
+        page.goto(link)
+        expect(page).to_have_url(home)
+        expect(page.locator("h1")).to_be_visible()
+        assert page.evaluate("document.cookie") == ""
+        page.goto(f"{other}/mail")
+        page.get_by_role("link").click()
+        expect(page).to_have_url(home.replace("127.0.0.1", "localhost"))
+        expect(page.locator("h1")).to_be_visible()

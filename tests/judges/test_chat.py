@@ -14,7 +14,7 @@ from aiohttp import web
 
 from creval.core.images import EncodedImage
 from creval.core.scales import get_scale
-from creval.judges.base import JudgeRequest, JudgeResponse
+from creval.judges.base import JudgeRequest, JudgeResponse, estimate_tokens
 from creval.judges.chat import ChatJudge
 from creval.providers.call_errors import CallError, ProviderUnusable
 from creval.providers.catalog import CHAT_PROVIDERS
@@ -25,6 +25,7 @@ from tests.serving import serving
 
 KEY = "sk-very-secret-123"
 IMAGE = EncodedImage("d", "image/png", b"\x89PNG" + bytes(range(256)) * 4000, 10, 10)
+REQUEST = JudgeRequest([IMAGE], "Is it “red”?\n\u2028", get_scale("yes/no"), ["Q1"])
 Body = dict[str, Any]
 
 
@@ -44,7 +45,8 @@ class Wire:
 
     def app(self) -> web.Application:
         app = web.Application(client_max_size=1 << 28)
-        app.router.add_post("/v1/chat/completions", self._complete)
+        for path in ("", "/v1"):
+            app.router.add_post(f"{path}/chat/completions", self._complete)
         return app
 
     async def _complete(self, request: web.Request) -> web.StreamResponse:
@@ -67,6 +69,7 @@ def ask(
     choices: int = 1,
     images: tuple[EncodedImage, ...] = (IMAGE,),
     schema: Body | None = None,
+    path: str = "/v1",
     **options: Any,
 ) -> tuple[JudgeResponse, ChatJudge]:
     wire = answer if isinstance(answer, Wire) else Wire(answer)
@@ -76,10 +79,9 @@ def ask(
             "openai:m",
             "m",
             provider,
-            url=f"{url}/v1",
-            key=KEY,
+            url=f"{url}{path}",
             vision=find_vision("gpt-4o"),
-            **{"parameters": {"temperature": 0.0}, "optional": {"temperature"}} | options,
+            **{"key": KEY, "parameters": {"temperature": 0.0}, "optional": {"temperature"}} | options,
         )
 
         async def run() -> JudgeResponse:
@@ -97,6 +99,10 @@ def ask(
                 await judge.close()
 
         return asyncio.run(run()), judge
+
+
+def as_text(text: str) -> Callable[[Body], web.StreamResponse]:
+    return lambda _: web.Response(text=text)
 
 
 def fault(answer: Any, **options: Any) -> CallError:
@@ -128,8 +134,32 @@ def test_money_by_the_price_or_by_the_servers_own_word() -> None:
     assert ask(lambda _: reply())[0].cost is None
     assert ask(lambda _: reply(), price=Price(2.5, 10))[0].cost == pytest.approx(0.0035)
     told = reply() | {"usage": {"prompt_tokens": 1, "completion_tokens": 1, "cost": 0.5}}
-    assert ask(lambda _: told, price=Price(2.5, 10))[0].cost == 0.5
+    assert ask(lambda _: told, price=Price(100_000, 100_000))[0].cost == 0.5
     assert ask(lambda _: reply() | {"usage": "none"})[0].tokens_in is None
+
+
+@pytest.mark.parametrize("claim", [29e6, 0, -1, 10**400, float("nan"), True, "0.001", {"usd": 1}, None])
+def test_a_cost_that_is_far_from_the_price_is_not_believed(claim: Any) -> None:
+    text = json.dumps(reply() | {"usage": {"prompt_tokens": 1000, "completion_tokens": 100, "cost": claim}})
+    answer, _ = ask(as_text(text), price=Price(2.5, 10))
+    assert answer.cost == pytest.approx(1000 * 2.5e-6 + 100 * 10e-6)
+    if claim:
+        assert ask(as_text(text))[0].cost is None
+
+
+@pytest.mark.parametrize("claim", [0, -1000, 10**9, 10**400, float("nan"), 1e308, 12.5, "1000", True, None, [1]])
+def test_token_counts_that_cannot_be_are_estimated(claim: Any) -> None:
+    for usage in (
+        {"prompt_tokens": claim, "completion_tokens": 9},
+        {"prompt_tokens": 1000, "completion_tokens": claim},
+    ):
+        text = json.dumps(reply("Yes, it is.") | {"usage": usage | {"cost": 0}})
+        answer, judge = ask(as_text(text), price=Price(2.5, 10))
+        assert (answer.tokens_in, answer.tokens_out) == (None, None)
+        tokens = estimate_tokens(judge, REQUEST)
+        assert answer.cost == pytest.approx(Price(2.5, 10).cost(*tokens))
+        assert answer.cost is not None
+        assert answer.cost > 0
 
 
 def test_several_choices_and_log_probabilities() -> None:
@@ -343,6 +373,31 @@ def test_words_of_a_server_are_cut_and_the_key_taken_out() -> None:
     found = fault(error(500, f"{KEY} " + "x" * 5000))
     assert "[key]" in str(found)
     assert len(str(found)) < 400
+
+
+@pytest.mark.parametrize("key", ["a", "Yes", "answer", "explanation", "token"])
+def test_a_short_key_or_a_word_as_key_leaves_what_a_judge_said(key: str) -> None:
+    said = '{"Q1": {"answer": "Yes", "explanation": "a token of an apple"}}'
+    answer, _ = ask(lambda _: reply(said), key=key)
+    assert answer.completions[0].text == said
+
+
+@pytest.mark.parametrize("status", [404, 405])
+def test_a_missing_version_in_the_address_is_said(status: int) -> None:
+    with pytest.raises(ProviderUnusable) as caught:
+        ask(error(status, "page not found"), path="")
+    assert "probably lacks /v1: give openai:m" in str(caught.value)
+    assert str(caught.value).endswith("/v1.")
+
+
+def test_a_missing_version_in_the_address_is_said_by_a_server_that_answers_with_200() -> None:
+    with pytest.raises(ProviderUnusable, match="probably lacks /v1"):
+        ask(lambda _: {"error": "Unexpected endpoint or method. (POST /chat/completions)"}, path="")
+
+
+def test_a_missing_model_is_not_taken_for_a_missing_version() -> None:
+    with pytest.raises(ProviderUnusable, match="has no model 'm'"):
+        ask(error(404, "model 'm' not found"), path="")
 
 
 def test_google_tells_the_time_to_wait_in_the_body() -> None:

@@ -191,8 +191,13 @@ def export(
     return tuple(folder / name for name in names)
 
 
-def view(run: RunLike, *, host: str = "127.0.0.1", port: int = 0, open_browser: bool = False) -> None:
-    """Serve a run for a browser until interrupted: scores, samples, questions, answers, images."""
+def view(
+    run: RunLike, *, host: str = "127.0.0.1", port: int = 0, open_browser: bool = False, token: bool = False
+) -> None:
+    """Serve a run for a browser until interrupted: scores, samples, questions, answers, images.
+
+    The pages need a link with a token on any `host` but loopback, and there with `token`.
+    """
     from creval.core.formatting import escape_control
     from creval.web.common.server import serve_app
     from creval.web.viewer.app import Viewer
@@ -208,8 +213,9 @@ def view(run: RunLike, *, host: str = "127.0.0.1", port: int = 0, open_browser: 
             Viewer(current).app,
             lambda note: print(note, file=sys.stderr, flush=True),
             f"viewing {escape_control(str(run if isinstance(run, str) else folder))}",
-            "Whoever reaches this machine can see the run: there is no password.",
+            "Whoever has the link can see the run.",
             open_browser,
+            token,
         )
     finally:
         current.close()

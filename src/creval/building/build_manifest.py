@@ -55,6 +55,7 @@ def save_build_manifest(
     """Write down what is used, and other `facts`."""
     require_same_build(generator.folder, fingerprint)
     settings = generator.settings
+    generator.folder.mkdir(parents=True, exist_ok=True)  # for everybody: benchmarks are passed on
     with RunWriter(generator.folder) as store, store.transaction():
         if store.reply_texts():
             require_same_fingerprint(generator.folder, store.manifest, fingerprint)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from creval.core.errors import CrevalError, require_count, require_known
+from creval.core.redaction import hide_settings
 from creval.judges.base import Judge, JudgeOptions
 from creval.metrics.base import model_slots
 from creval.providers.pricing import Price
@@ -134,7 +135,7 @@ class JudgeSettings(ChatSettings):
             "no_rubric": None if self.rubric else True,
             "temperature": 0.0 if self.repeat == 1 else 1.0,
             **({} if self.temperature is None else {"temperature": self.temperature}),
-            "parameters": dict(self.parameters),
+            "parameters": hide_settings(self.parameters),
         }
 
 

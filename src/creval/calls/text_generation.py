@@ -210,6 +210,7 @@ class TextGenerator(Generic[T]):
         """Run a pipeline for each item; `calls` is how many each is expected to make."""
         wrote: GenerationResult[T] = GenerationResult(Progress(calls=round(calls * len(items))))
         raise_open_file_limit(2 * self.settings.concurrency * len(self.judges) + 64)
+        self.folder.mkdir(parents=True, exist_ok=True)  # for everybody: benchmarks are passed on
         with RunWriter(self.folder) as store:
             self._cached_texts = store.reply_texts()
             with store.transaction():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import os
 import sqlite3
 import sys
 from collections.abc import Callable
@@ -28,11 +27,13 @@ from creval.cli import (
     replay,
     score,
 )
+from creval.cli.closed_output import OutputClosedError, discard_output, watch_output
 from creval.cli.config_file import CONFIG_FILE, read_config
 from creval.cli.flags import current_spelling, with_flags
 from creval.cli.help_text import HELP_SETTINGS, HelpCommand, HelpGroup
 from creval.core.errors import CrevalError
 from creval.core.formatting import escape_control
+from creval.core.redaction import hide_secrets
 
 # Commands by what a person wants to do.
 _COMMANDS: dict[str, tuple[Callable[..., None], ...]] = {
@@ -85,7 +86,7 @@ def main_callback(
     context.obj, context.default_map = held, held.default_map()
 
 
-_INTERRUPTED = 130
+_INTERRUPTED, _OUTPUT_CLOSED = 130, 141  # as a shell reports the signals INT and PIPE
 # The base of all errors in how a command was typed, which typer does not export.
 _UsageError: type[typer.BadParameter] = typer.BadParameter.__mro__[1]
 
@@ -95,6 +96,7 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")
+    watch_output()
     console.log_to_stderr()
     try:
         # What a command exits with comes back as a value; an interrupt as 130.
@@ -110,11 +112,11 @@ def main() -> None:
         _exit_with_message(with_flags(str(error)), 2)
     except (KeyboardInterrupt, typer.Abort):
         _exit_with_message("stopped.", _INTERRUPTED)
-    except BrokenPipeError:
-        # Whoever read the output, `head` for one, has seen enough.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(0)
+    except OutputClosedError:
+        discard_output()
+        sys.exit(_OUTPUT_CLOSED)
     except OSError as error:
+        discard_output()
         where = f"{error.filename}: " if error.filename else ""
         _exit_with_message(f"{where}{error.strerror or error}.", 2)
     except sqlite3.Error as error:
@@ -122,5 +124,5 @@ def main() -> None:
 
 
 def _exit_with_message(sentence: str, status: int) -> None:
-    print(f"creval: {escape_control(sentence)}", file=sys.stderr)
+    print(f"creval: {escape_control(hide_secrets(sentence))}", file=sys.stderr)
     sys.exit(status)

@@ -17,6 +17,7 @@ from creval.core.formatting import escape_control, format_count, format_duration
 from creval.core.progress_line import ProgressLine as ProgressLine
 from creval.core.progress_line import count_progress as count_progress
 from creval.core.progress_line import track as track
+from creval.core.redaction import hide_secrets
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -42,7 +43,7 @@ def stdout_console() -> Console:
 def print_note(*lines: str) -> None:
     """Print lines on standard error; control characters are shown, not obeyed."""
     for line in lines:
-        print(with_flags(escape_control(line)), file=sys.stderr)
+        print(with_flags(escape_control(hide_secrets(line))), file=sys.stderr)
 
 
 class _NoteHandler(logging.Handler):

@@ -40,12 +40,16 @@ def report(
 
 
 def view(
-    run: options.RunFolder, host: options.Host = "127.0.0.1", port: options.Port = 0, open_: options.Open = False
+    run: options.RunFolder,
+    host: options.Host = "127.0.0.1",
+    port: options.Port = 0,
+    token: options.Token = False,
+    open_: options.Open = False,
 ) -> None:
     """Look at a run in a browser: scores, samples, questions, answers, images."""
     from creval.api import outputs
 
-    outputs.view(run, host=host, port=port, open_browser=open_)
+    outputs.view(run, host=host, port=port, open_browser=open_, token=token)
 
 
 def plot(
@@ -100,10 +104,14 @@ def export(
 
 
 def review(
-    bench: options.Benchmark, host: options.Host = "127.0.0.1", port: options.Port = 0, open_: options.Open = False
+    bench: options.Benchmark,
+    host: options.Host = "127.0.0.1",
+    port: options.Port = 0,
+    token: options.Token = False,
+    open_: options.Open = False,
 ) -> None:
     """Look through what was built in a browser: accept, change or drop it."""
     from creval.building.review.loader import open_review
     from creval.web.review.app import serve_review
 
-    serve_review(open_review(Path(bench)), host, port, open_)
+    serve_review(open_review(Path(bench)), host, port, open_, token)

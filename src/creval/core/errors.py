@@ -5,9 +5,17 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 
+from creval.core.redaction import hide_secrets
+
 
 class CrevalError(Exception):
-    """Wrong usage or bad input: what was found, where, and what to do. The command line then exits with status 2."""
+    """Wrong usage or bad input: what was found, where, and what to do. The command line then exits with status 2.
+
+    Secrets in addresses are hidden before the message exists.
+    """
+
+    def __init__(self, message: str = "") -> None:
+        super().__init__(hide_secrets(message))
 
 
 def unknown_name_error(what: str, name: str, known: Iterable[str]) -> CrevalError:

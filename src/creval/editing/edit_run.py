@@ -20,6 +20,7 @@ from creval.core.errors import CrevalError
 from creval.core.filenames import draw_filename
 from creval.core.files import is_file, replace_lone_surrogates
 from creval.core.images import check_header, missing_image_reason
+from creval.core.redaction import hide_settings, hide_words
 from creval.core.sample import Sample
 from creval.core.temporary import temporary_folder
 from creval.editing.best_of import make_selector
@@ -37,7 +38,7 @@ from creval.store import DATABASE, RunWriter
 from creval.store.edit_folders import EDITOR_KEY, PLANS_FOLDER, SELECTION_FOLDER
 from creval.store.manifest import describe_run, require_same
 from creval.store.provenance import CallCosts, read_call_costs
-from creval.store.readonly import read_stored_texts
+from creval.store.readonly import read_stored_manifest, read_stored_texts
 
 StageProgressCallback = Callable[[str, Progress], None]
 """Told what is being done (`editing`, `picking`, `planning`), and how far it is."""
@@ -111,6 +112,7 @@ class EditRun:
         self._dry_run = dry_run
         root = benchmark.dataset.root
         self.editor = open_editor(editor, replace(editor_options, benchmark_folder=root, key_optional=dry_run))
+        self._keep_stored_names()
         for name, given, needed in (
             ("judge", strategy_options.judge, self.strategy.best_of > 1),
             ("reasoner", strategy_options.reasoner, self.strategy.reasoned),
@@ -126,6 +128,16 @@ class EditRun:
         self._check_folder()
         self._check_budget()
         self.session = EditorSession(self.editor, folder, settings)
+
+    def _keep_stored_names(self) -> None:
+        """Go on under the names of a folder that was begun before secrets in them were hidden."""
+        stored = read_stored_manifest(self.folder)
+        held = stored.get(EDITOR_KEY), stored.get("editor_facts")
+        if list(held) != hide_settings(held):
+            self.editor.keep_secrets()
+
+    def _editor_facts(self) -> Any:
+        return json.loads(json.dumps(dict(self.editor.manifest_entry), default=str))
 
     def _check_folder(self) -> None:
         if self.folder.exists() and not self.folder.is_dir():
@@ -254,6 +266,7 @@ class EditRun:
     def run(self, watch: StageProgressCallback | None = None) -> EditRunResult:
         """Make the edits, and put them under their samples' names. What came is kept, whatever happens."""
         manifest = self._build_manifest()
+        self.folder.mkdir(parents=True, exist_ok=True)  # for everybody: images are passed on
         with RunWriter(self.folder) as store, store.transaction():
             self._require_same_settings(store.manifest, manifest)
             store.put_manifest(manifest)
@@ -276,12 +289,11 @@ class EditRun:
         )
 
     def _build_manifest(self) -> dict[str, Any]:
-        facts = json.loads(json.dumps(dict(self.editor.manifest_entry), default=str))
-        return describe_run(self.benchmark, self.strategy_options.judge) | {
+        return describe_run(self.benchmark, hide_words(self.strategy_options.judge)) | {
             EDITOR_KEY: self.editor.name,
-            "editor_facts": facts,
+            "editor_facts": self._editor_facts(),
             "strategy": self.strategy.name,
-            "reasoner": self.strategy_options.reasoner,
+            "reasoner": hide_words(self.strategy_options.reasoner),
             "seed": self.settings.seed,
             "system": self.model,
         }

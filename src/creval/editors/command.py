@@ -13,6 +13,7 @@ from pathlib import Path
 
 from creval.core.files import read_bytes
 from creval.core.images import ImageError, encode_image
+from creval.core.redaction import hide_words
 from creval.core.temporary import temporary_folder
 from creval.editors.base import Editor, EditorOptions, EditOutput, EditRequest, PendingTask, require_no_settings
 from creval.editors.output_checks import read_image_bytes
@@ -26,12 +27,16 @@ class CommandEditor(Editor):
     """A program of the user's."""
 
     def __init__(self, name: str, template: str, options: EditorOptions) -> None:
-        self.name, self.model, self.notes = name, template, []
+        self.name, self.model, self.notes = hide_words(name), hide_words(template), []
+        self._given = name, template
         require_no_settings("a command", options)
         self._template = ProgramTemplate(template, PLACEHOLDERS, "python edit.py {source} {instruction} {output}")
         self.needs_source = "source" in self._template.placeholders
         self.price = options.price
         self._timeout = options.timeout
+
+    def keep_secrets(self) -> None:
+        self.name, self.model = self._given
 
     def accepts(self, extra: str) -> bool:
         return bool({extra, f"{extra}?"} & self._template.placeholders)
@@ -53,7 +58,7 @@ class CommandEditor(Editor):
             images = {"source": source, "source?": source, "mask": mask, "references": references}
             words = {"instruction": job.instruction, "output": str(output), "seed": str(job.seed)}
             arguments = self._template.fill({**images, **words})
-            said = await run_program(self.name, arguments, folder, self._timeout)
+            said = await run_program(self.name, arguments, folder, self._timeout, self._template.secrets)
             if not os.path.lexists(output):
                 raise CallError("no picture", f"the program wrote none to {{output}}: {said}".strip())
             content = await asyncio.to_thread(read_image_bytes, output, follow_links=False)

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from importlib import import_module
 from typing import Any, NamedTuple
+from urllib.parse import urlsplit
 
 from creval import registry
 from creval.core.errors import CrevalError
 from creval.core.plugins import adopt, create
 from creval.editors.base import Editor, EditorOptions
-from creval.providers.addresses import read_api_key, split_address
+from creval.providers.addresses import read_api_key, show_spec, split_address
 from creval.providers.catalog import CUSTOM_SERVER_KEY_ENV
 
 FIELD = "editor"
@@ -49,7 +50,7 @@ def open_editor(spec: str | Editor | Callable[..., Any], options: EditorOptions)
     kind, _, rest = spec.partition(":")
     if not rest.strip() and not (kind in registry.editors and registry.editors.origin(kind)):
         raise CrevalError(
-            f"`{FIELD}` {spec or '(nothing)'}: give KIND:MODEL, such as openai:gpt-image-1, or for a "
+            f"`{FIELD}` {show_spec(spec) or '(nothing)'}: give KIND:MODEL, such as openai:gpt-image-1, or for a "
             "server of your own openai:MODEL@http://localhost:8000/v1. "
             f"Kinds: {', '.join(registry.editors.names())}."
         )
@@ -61,14 +62,15 @@ def open_remote(spec: str, rest: str, options: EditorOptions) -> Editor:
     provider = EDITOR_PROVIDERS[spec.partition(":")[0]]
     model, at, url = split_address(rest, FIELD)
     if not model:
-        raise CrevalError(f"`{FIELD}` {spec}: give the model's name before the address.")
+        raise CrevalError(f"`{FIELD}` {show_spec(spec)}: give the model's name before the address.")
     variable = options.key_env or (CUSTOM_SERVER_KEY_ENV if at else provider.key_env)
     needed = (not at or bool(options.key_env)) and not options.key_optional
     key = read_api_key(variable, f"`{FIELD}` {spec}", required=needed)
 
     from creval.providers.http import HttpEndpoint
 
-    server = HttpEndpoint(spec, model, url or provider.url, key, variable, options.timeout)
+    usual_path = urlsplit(provider.url).path
+    server = HttpEndpoint(spec, model, url or provider.url, key, variable, options.timeout, usual_path)
     module, _, name = provider.editor_class.partition(":")
     made = getattr(import_module(f"creval.editors.remote.{module}"), name)
     editor: Editor = made(server, options, custom_url=bool(at))

@@ -15,6 +15,7 @@ from PIL import Image
 
 from creval.core.errors import CrevalError
 from creval.core.images import ImageError, normalise_image, open_image
+from creval.core.redaction import hide_settings
 from creval.editors.base import Editor, EditorOptions, EditOutput, EditRequest, PendingTask
 from creval.editors.output_checks import read_image_bytes
 from creval.providers.call_errors import CallError
@@ -32,6 +33,7 @@ class FunctionEditor(Editor):
         self.name, self.model, self.notes = name, where, []
         self._function = function or import_callable(where)
         self._settings = dict(options.settings)
+        self._shown_settings = hide_settings(self._settings)
         for setting in self._settings:
             if not accepts_argument(self._function, setting):
                 raise CrevalError(f"`settings` {setting}: python:{where} takes no such argument.")
@@ -40,7 +42,10 @@ class FunctionEditor(Editor):
 
     @property
     def manifest_entry(self) -> Mapping[str, Any]:
-        return {**super().manifest_entry, "settings": self._settings}
+        return {**super().manifest_entry, "settings": self._shown_settings}
+
+    def keep_secrets(self) -> None:
+        self._shown_settings = self._settings
 
     def accepts(self, extra: str) -> bool:
         return extra == "source" or accepts_argument(self._function, extra)

@@ -18,13 +18,15 @@ import pybase64
 from yarl import URL
 
 from creval.core.images import EncodedImage
+from creval.core.redaction import hide_settings
 from creval.core.scales import AnswerScale
-from creval.judges.base import Judge, JudgeRequest, JudgeResponse
+from creval.judges.base import Judge, JudgeRequest, JudgeResponse, estimate_tokens
 from creval.providers.call_errors import CallError, ProviderUnusable
 from creval.providers.catalog import ChatProvider
 from creval.providers.http import HttpEndpoint, SlicedJsonBody
 from creval.providers.openai_wire import USAGE_FIELDS, ErrorBody, parse_completion, parse_error_body, read_token_count
-from creval.providers.pricing import Price
+from creval.providers.pricing import Price, checked_cost, checked_tokens
+from creval.providers.proxies import find_proxy
 from creval.providers.vision import VisionSpec
 
 _MAX_REPLY_BYTES = 1 << 22
@@ -58,7 +60,7 @@ class ChatJudge(Judge):
         self.url, self.provider = url, provider
         self.supports_n = provider.supports_n
         self.notes = []
-        self._endpoint = HttpEndpoint(name, model, url, key, provider.key_env, timeout)
+        self._endpoint = HttpEndpoint(name, model, url, key, provider.key_env, timeout, "/v1")
         self._connections = connections
         self._parameters, self._optional = dict(parameters or {}), optional
         self._logprobs, self._schema = logprobs, provider.supports_schema and not logprobs
@@ -69,13 +71,13 @@ class ChatJudge(Judge):
 
     @property
     def manifest_entry(self) -> Mapping[str, Any]:
-        return {**super().manifest_entry, "url": self.url, "parameters": self._parameters}
+        return {**super().manifest_entry, "url": self.url, "parameters": hide_settings(self._parameters)}
 
     async def open(self) -> None:
         key = self._endpoint.key
         headers = {"Authorization": f"Bearer {key}"} if key else {}
         headers["Content-Type"] = "application/json"
-        self._session = self._endpoint.open_session(headers, self._connections)
+        self._session = self._endpoint.open_session(headers, self._connections, proxy=find_proxy(self._address))
 
     async def close(self) -> None:
         if self._session is not None:
@@ -172,23 +174,30 @@ class ChatJudge(Judge):
                 error = parse_error_body(content)
                 raise self._classify_error(error.status or 502, error, headers)
             raise CallError("broken JSON", "a reply without choices")
-        found = [parse_completion(choice, self._endpoint.redact) for choice in reply["choices"]]
+        found = [parse_completion(choice, self._endpoint.redact_reply) for choice in reply["choices"]]
         choices = tuple(choice for choice in found if choice is not None)
         if not choices:
             raise CallError("broken JSON", "a reply without a choice that can be read")
         usage = reply.get("usage")
         usage = usage if isinstance(usage, dict) else {}
+        choices = choices[: request.completion_count]
+        expected_in, expected_out = estimate_tokens(self, request)
+        said = sum(len(choice.text) for choice in choices)
         tokens_in, tokens_out = (read_token_count(usage, name) for name in USAGE_FIELDS)
-        cost = usage.get("cost")
-        if not isinstance(cost, int | float) or isinstance(cost, bool) or not 0 <= cost < 1e6:
-            cost = None
-            if self.price and tokens_in is not None and tokens_out is not None:
-                cost = self.price.cost(tokens_in, tokens_out)
-        return JudgeResponse(choices[: request.completion_count], tokens_in, tokens_out, cost)
+        tokens_in = checked_tokens(tokens_in, expected_in, len(request.text))
+        tokens_out = checked_tokens(tokens_out, expected_out, said)
+        if tokens_in is None or tokens_out is None:
+            price = self.price.cost(expected_in, expected_out) if self.price else None
+            return JudgeResponse(choices, cost=checked_cost(usage.get("cost"), price, expected_in + expected_out))
+        price = self.price.cost(tokens_in, tokens_out) if self.price else None
+        cost = checked_cost(usage.get("cost"), price, tokens_in + tokens_out)
+        return JudgeResponse(choices, tokens_in, tokens_out, cost)
 
     def _classify_error(self, status: int, error: ErrorBody, headers: Mapping[str, str]) -> Exception:
         """What a reply that is no answer means for this call, or for all of them."""
         server, words = self._endpoint, error.searchable_text
+        if nothing := server.missing_path_error(status, error, "/chat/completions"):
+            return nothing
         if found := server.classify_error(status, error, headers):
             return found
         reason = server.redact_line(error.message) or f"HTTP {status}"

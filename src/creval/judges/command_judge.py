@@ -11,6 +11,7 @@ import asyncio
 from pathlib import Path
 
 from creval.core.errors import CrevalError
+from creval.core.redaction import hide_words
 from creval.core.temporary import temporary_folder
 from creval.judges.base import Judge, JudgeOptions, JudgeRequest, JudgeResponse
 from creval.providers.call_errors import CallError
@@ -28,7 +29,7 @@ class CommandJudge(Judge):
     counts_tokens = False
 
     def __init__(self, name: str, template: str, options: JudgeOptions) -> None:
-        self.name, self.model, self.notes = name, template, []
+        self.name, self.model, self.notes = hide_words(name), hide_words(template), []
         self._template = ProgramTemplate(template, PLACEHOLDERS, "python judge.py {prompt} {source} {edit} {output}")
         for parameter in options.parameters:
             raise CrevalError(f"`parameters` {parameter}: a command has nothing to set.")
@@ -40,7 +41,7 @@ class CommandJudge(Judge):
     async def _run(self, request: JudgeRequest) -> Completion:
         with temporary_folder() as folder:
             arguments = await asyncio.to_thread(self._write_inputs, request, folder)
-            said = await run_program(self.name, arguments, folder, self._timeout)
+            said = await run_program(self.name, arguments, folder, self._timeout, self._template.secrets)
             try:
                 with (folder / "reply.txt").open("rb") as file:
                     return Completion(file.read(_MAX_REPLY_BYTES).decode("utf-8", "replace"))

@@ -11,8 +11,9 @@ from creval import registry
 from creval.core.errors import CrevalError, unknown_name_error
 from creval.core.images import ResizeRule
 from creval.core.plugins import adopt, create
+from creval.core.redaction import hide_words
 from creval.judges.base import Judge, JudgeOptions, sampling_parameters
-from creval.providers.addresses import read_api_key, split_address
+from creval.providers.addresses import read_api_key, show_spec, split_address
 from creval.providers.catalog import CHAT_PROVIDERS, CUSTOM_SERVER_KEY_ENV, find_list_price
 from creval.providers.vision import VisionSpec, find_vision, fit_within_square
 
@@ -26,7 +27,7 @@ def panel_members(spec: str, field: str = "judge") -> list[str]:
     found = [part.strip() for part in re.split(rf"\+(?=(?:{kinds})(?::|\+|$))", rest)]
     if len(found) < 2 or len(set(found)) < len(found):
         raise CrevalError(
-            f"`{field}` {spec}: a panel has two different judges or more, joined by +, such as "
+            f"`{field}` {show_spec(spec)}: a panel has two different judges or more, joined by +, such as "
             "panel:openai:gpt-4o+google:gemini-2.5-flash."
         )
     return found
@@ -51,7 +52,7 @@ def open_judges(spec: JudgeSpec, options: JudgeOptions) -> list[Judge]:
             raise CrevalError(f"`{options.option_name}`: two judges of a panel have the same name.")
         return members
     parts = panel_members(spec, options.option_name)
-    if options.key_env and len({part.partition(":")[0] + "@".join(split_address(part)[1:]) for part in parts}) > 1:
+    if options.key_env and len({_place(part) for part in parts}) > 1:
         raise CrevalError(
             "`key_env` names one key, and these judges are at different places: put each one's key "
             "into its own variable."
@@ -59,12 +60,28 @@ def open_judges(spec: JudgeSpec, options: JudgeOptions) -> list[Judge]:
     return [_open_judge(part, options) for part in parts]
 
 
+def _place(spec: str) -> tuple[str, str]:
+    """Where a judge is asked: the provider, and the address if one is given."""
+    kind, _, rest = spec.partition(":")
+    return kind, split_address(rest)[2] if kind in CHAT_PROVIDERS else ""
+
+
 def judge_name(spec: JudgeSpec, judges: Sequence[Judge]) -> str:
     """Return the name under which a run keeps its judge, or its panel."""
     if isinstance(spec, str):
-        return spec
+        return hide_words(spec)
     names = [judge.name for judge in judges]
     return names[0] if len(names) == 1 else f"panel:{'+'.join(names)}"
+
+
+def keep_stored_names(spec: JudgeSpec, judges: Sequence[Judge], stored: str) -> str:
+    """Return the name of a run's judge. One that was `stored` with a secret in it stays, as the answers go by it."""
+    hidden = hide_words(stored)
+    if not isinstance(spec, str) or stored == hidden or hide_words(spec) != hidden:
+        return judge_name(spec, judges)
+    for judge, name in zip(judges, panel_members(stored), strict=True):
+        judge.name = name
+    return stored
 
 
 def resize_rule(vision: VisionSpec, image_fit: str) -> ResizeRule | None:
@@ -88,14 +105,14 @@ def _open_judge(spec: str, options: JudgeOptions) -> Judge:
     known = kind in registry.judges
     if (kind in CHAT_PROVIDERS and not rest.strip()) or not (colon or known):
         raise CrevalError(
-            f"`{options.option_name}` {spec or '(nothing)'}: give PROVIDER:MODEL, such as openai:gpt-4o, or "
+            f"`{options.option_name}` {show_spec(spec) or '(nothing)'}: give PROVIDER:MODEL, such as openai:gpt-4o, or "
             "for a server of your own openai:MODEL@http://localhost:8000/v1. "
             f"Providers: {', '.join(CHAT_PROVIDERS)}; local models: hf:ORG/MODEL or hf:FOLDER; "
             "your own code: python:MODULE:NAME, command:TEMPLATE; "
             "for touchstone's pictures: pixel, truth, noisy:0.9,0.8."
         )
     if not known:
-        raise unknown_name_error(options.option_name, kind, [*registry.judges.names(), "panel"])
+        raise unknown_name_error(options.option_name, show_spec(kind), [*registry.judges.names(), "panel"])
     return create(Judge, registry.judges.get(kind), spec, rest, options)  # type: ignore[type-abstract]
 
 
@@ -104,7 +121,7 @@ def open_chat(spec: str, rest: str, options: JudgeOptions) -> Judge:
     kind = spec.partition(":")[0]
     model, at, url = split_address(rest, options.option_name)
     if not model:
-        raise CrevalError(f"`{options.option_name}` {spec}: give the model's name before the address.")
+        raise CrevalError(f"`{options.option_name}` {show_spec(spec)}: give the model's name before the address.")
     parameters = sampling_parameters(options)
     provider = CHAT_PROVIDERS[kind]
     if at:

@@ -10,6 +10,7 @@ from typing import Any
 
 from creval.core.errors import CrevalError, require_known
 from creval.core.images import decode_image
+from creval.core.redaction import hide_settings
 from creval.judges.base import Judge, JudgeOptions, JudgeRequest, JudgeResponse, sampling_parameters
 from creval.providers.call_errors import CallError
 from creval.providers.huggingface import load_model
@@ -47,7 +48,7 @@ class LocalJudge(Judge):
 
     @property
     def manifest_entry(self) -> Mapping[str, Any]:
-        return {**super().manifest_entry, "parameters": self._parameters}
+        return {**super().manifest_entry, "parameters": hide_settings(self._parameters)}
 
     async def open(self) -> None:
         loop = asyncio.get_running_loop()

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from creval.calls.call_session import CallSession
 from creval.calls.limits import raise_open_file_limit
@@ -16,8 +16,9 @@ from creval.calls.retry import Progress, ProgressCallback
 from creval.calls.settings import JudgeSettings
 from creval.core.benchmark import Benchmark
 from creval.core.edit_record import EditStatus
+from creval.core.errors import CrevalError
 from creval.core.files import gc_frozen, replace_lone_surrogates
-from creval.judges.judge_spec import JudgeSpec, judge_name, open_judges, resize_rule
+from creval.judges.judge_spec import JudgeSpec, keep_stored_names, open_judges, resize_rule
 from creval.judging.checks import check_inputs, file_warnings, judging_warnings, require_same_judging
 from creval.judging.measurements import find_pending_measurements, run_measurements
 from creval.judging.metric_models import METRIC_MODELS_KEY, RunMetrics
@@ -30,6 +31,7 @@ from creval.store import DATABASE, RunWriter, open_run
 from creval.store.edit_folders import find_edits
 from creval.store.manifest import describe_run
 from creval.store.provenance import PROVENANCE_KEY
+from creval.store.readonly import read_stored_manifest
 
 if TYPE_CHECKING:  # NumPy comes with them
     from creval.judging.stopping_monitor import EarlyStopping
@@ -53,7 +55,7 @@ class JudgeRun:
         self.settings = settings or JudgeSettings()
         options = replace(self.settings.judge_options(), key_optional=dry_run)
         self.judges = open_judges(judge, options) if judge else []
-        self.judge_spec = judge_name(judge, self.judges)
+        self.judge_spec = keep_stored_names(judge, self.judges, str(self._stored_manifest().get("judge")))
         self._judge_names = [judge.name for judge in self.judges]
         self.resize_rules = [resize_rule(member.vision, self.settings.image_fit) for member in self.judges]
         dataset = benchmark.dataset
@@ -67,6 +69,13 @@ class JudgeRun:
         }
         self._prompt_texts = {prompt.version: prompt.text for prompt in self.prompts.values()}
         check_inputs(self.plan, self.judges, self.prompts)
+
+    def _stored_manifest(self) -> Mapping[str, Any]:
+        """What the run says of itself, if it is there and can be read."""
+        try:
+            return read_stored_manifest(self.run_folder)
+        except CrevalError:
+            return {}
 
     def warnings(self) -> list[str]:
         """Return what to know before the first call, such as what speaks against these judges."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from creval.core.errors import CrevalError
+from creval.core.redaction import hide_secrets
 
 
 class CallError(Exception):
@@ -24,7 +25,7 @@ class CallError(Exception):
         billed: bool = False,
         retry_after: float | None = None,
     ) -> None:
-        super().__init__(f"{kind}: {reason}" if reason else kind)
+        super().__init__(hide_secrets(f"{kind}: {reason}" if reason else kind))
         self.kind, self.retryable, self.overloaded, self.retry_after = (kind, retryable, overloaded, retry_after)
         self.billed = billed
 

@@ -1,4 +1,4 @@
-"""Calling a server, for judges and editors: connections, redaction of the key, and the meaning of errors."""
+"""Calling a server, for judges and editors: connections, bounded replies, hidden secrets, the meaning of errors."""
 
 from __future__ import annotations
 
@@ -6,15 +6,20 @@ import asyncio
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
-from urllib.parse import quote
-from urllib.request import getproxies, proxy_bypass
+from urllib.parse import quote, unquote
 
 import aiohttp
+import pybase64
 from yarl import URL
 
+from creval.core.redaction import hide_secrets, hide_values, is_unmistakable
 from creval.providers.call_errors import CallError, ProviderUnusable
 from creval.providers.openai_wire import ErrorBody, parse_retry_after
+from creval.providers.proxies import proxy_secrets
+from creval.providers.public_addresses import ForbiddenAddressError, checked_socket
+from creval.providers.reply_body import read_content
 
 if TYPE_CHECKING:
     from aiohttp.abc import AbstractStreamWriter
@@ -24,6 +29,9 @@ if TYPE_CHECKING:
 _SLICE_BYTES = {"https": 1 << 18, "http": 1 << 20}
 _MAX_RETRY_AFTER = 900.0  # seconds that a server can ask us to wait before we give up for now
 _MAX_REASON_CHARS = 300
+_KEY = "[key]"
+FORBIDDEN_ADDRESS = "address not allowed"
+"""The kind of a call that would have led to where it must not."""
 
 
 class HttpResponse(NamedTuple):
@@ -36,7 +44,10 @@ class HttpResponse(NamedTuple):
 
 @dataclass(frozen=True)
 class HttpEndpoint:
-    """Who is called, where, for which model; `key_env` holds the key in the environment."""
+    """Who is called, where, for which model; `key_env` holds the key in the environment.
+
+    `usual_path` is how such an address usually ends, such as `/v1`.
+    """
 
     name: str
     model: str
@@ -44,15 +55,24 @@ class HttpEndpoint:
     key: str = field(repr=False)
     key_env: str
     timeout: float = 300.0
+    usual_path: str = ""
 
-    def open_session(self, headers: Mapping[str, str], connections: int) -> aiohttp.ClientSession:
-        """Connections to it; `headers` go with every request."""
+    def open_session(
+        self, headers: Mapping[str, str], connections: int, *, proxy: URL | None = None, public: bool | None = None
+    ) -> aiohttp.ClientSession:
+        """Open connections; `headers` go with every request.
+
+        `public` allows connections to public addresses alone or, if false, to addresses in this network alone.
+        """
+        checked = None if public is None else checked_socket(public=public)
         return aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(limit=connections, ttl_dns_cache=300),
-            proxy=find_proxy(URL(self.url)),
+            connector=aiohttp.TCPConnector(limit=connections, ttl_dns_cache=300, socket_factory=checked),
+            proxy=proxy,
             timeout=aiohttp.ClientTimeout(total=self.timeout, sock_connect=30),
             cookie_jar=aiohttp.DummyCookieJar(),
-            headers=dict(headers),
+            # Replies are short, and images are compressed already. What comes compressed is bounded by `read_content`.
+            headers={"Accept-Encoding": "identity", **headers},
+            auto_decompress=False,
         )
 
     async def fetch(
@@ -76,12 +96,8 @@ class HttpEndpoint:
             options["timeout"] = aiohttp.ClientTimeout(total=limit, sock_connect=30)
         try:
             async with session.request(method, url, allow_redirects=False, **options) as response:
-                content = bytearray()
-                async for chunk in response.content.iter_any():
-                    content += chunk
-                    if len(content) > max_bytes:
-                        raise CallError("too long a reply", f"more than {max_bytes >> 20} MB", retryable=False)
-                return HttpResponse(response.status, response.headers, bytes(content))
+                content = await read_content(response, max_bytes)
+                return HttpResponse(response.status, response.headers, content)
         except aiohttp.ConnectionTimeoutError as error:
             raise CallError("no connection", self.redact_line(error)) from None
         except asyncio.TimeoutError:
@@ -89,11 +105,24 @@ class HttpEndpoint:
         except aiohttp.ClientPayloadError as error:
             raise CallError("cut-off reply", self.redact_line(error), billed=True) from None
         except (aiohttp.InvalidURL, UnicodeError):
-            raise ProviderUnusable(f"{self.name}: {self.url} is not an address.") from None
+            raise ProviderUnusable(f"{self.name}: {self.redact_line(url)} is not an address.") from None
         except (aiohttp.ClientConnectorCertificateError, aiohttp.ClientConnectorSSLError) as error:
             raise ProviderUnusable(f"{self.name}: no safe connection ({self.redact_line(error)}).") from None
         except aiohttp.ClientConnectorError as error:
+            if isinstance(error.os_error, ForbiddenAddressError):
+                reason = f"{url.host} has {error.os_error}"
+                raise CallError(FORBIDDEN_ADDRESS, reason, retryable=False, billed=billed) from None
             raise CallError("no connection", self.redact_line(error)) from None
+        except aiohttp.ClientHttpProxyError as error:
+            reason = self.redact_line(f"HTTP {error.status} {error.message}")
+            if error.status in (401, 403, 407):
+                raise ProviderUnusable(
+                    f"{self.name}: the proxy refuses ({reason}). Check its user and password in the environment "
+                    f"variable {url.scheme.upper()}_PROXY."
+                ) from None
+            raise CallError("proxy error", reason) from None
+        except aiohttp.ClientResponseError as error:
+            raise CallError("broken HTTP reply", self.redact_line(error.message), billed=billed) from None
         except (aiohttp.ClientError, OSError) as error:
             raise CallError("connection lost", self.redact_line(error), billed=billed) from None
 
@@ -140,14 +169,36 @@ class HttpEndpoint:
             f"name, and that the address ends where {path} follows."
         )
 
+    def missing_path_error(self, status: int, error: ErrorBody, path: str) -> ProviderUnusable | None:
+        """The error where nothing is under the address because it lacks `/v1`, or how such addresses usually end."""
+        words = error.searchable_text
+        if not self.usual_path or re.search("/v[0-9]", URL(self.url).path) or _NO_MODEL.search(words):
+            return None
+        if status not in (404, 405) and not _NO_ENDPOINT.search(words):
+            return None
+        reason = self.redact_line(error.message) or f"HTTP {status}"
+        return ProviderUnusable(
+            f"{self.name}: there is nothing at {self.url}{path} ({reason}). The address probably lacks "
+            f"{self.usual_path}: give {self.name}{self.usual_path}."
+        )
+
+    @cached_property
+    def _secrets(self) -> tuple[str, ...]:
+        """The key, and the users and passwords of proxies, in the spellings in which they may come back."""
+        found = {self.key, *proxy_secrets()}
+        found |= {unquote(secret) for secret in found} | {quote(secret, safe="") for secret in found}
+        return tuple(sorted({*found, *(pybase64.b64encode(secret.encode()).decode() for secret in found)} - {""}))
+
     def redact(self, text: str) -> str:
-        """Somebody else's words without the key."""
-        for secret in {self.key, quote(self.key, safe="")} - {""}:
-            text = text.replace(secret, "[key]")
-        return text
+        """Somebody else's words for a message: without the key, and without other secrets."""
+        return hide_secrets(hide_values(text, self._secrets, _KEY))
+
+    def redact_reply(self, text: str) -> str:
+        """A judge's words. They stay as they are, but for a key that cannot be a word of the judge's."""
+        return hide_values(text, filter(is_unmistakable, {self.key, quote(self.key, safe="")}), _KEY)
 
     def redact_line(self, what: object) -> str:
-        """Somebody else's words on one line, without the key."""
+        """Somebody else's words on one line, without secrets."""
         text = " ".join(self.redact(str(what)).split())
         return text if len(text) <= _MAX_REASON_CHARS else text[: _MAX_REASON_CHARS - 1] + "…"
 
@@ -167,20 +218,13 @@ _NO_MODEL = re.compile(
     r"model_not_found|model.{0,80}(?:not exist|not found|can ?not be found)|unknown model"
     r"|no such model|not a valid model"
 )
+_NO_ENDPOINT = re.compile(r"unexpected endpoint|invalid url|unknown (?:endpoint|path|request url)|no route matched")
 # A parameter that is not taken, though it may be named after moderation.
 _UNKNOWN_PARAMETER = re.compile(r"(?:unknown|unsupported|unrecognized)[ _](?:parameter|request argument)")
 _CONTENT_FILTER = re.compile(
     r"content_filter|content_policy|data_?inspection_?failed|responsibleaipolicy|prohibited_content"
     r"|moderation|safety system|inappropriate content|sensitivecontent|riskdetection"
 )
-
-
-def find_proxy(address: URL) -> str | None:
-    """The proxy that the environment names for an address (HTTPS_PROXY, NO_PROXY ...)."""
-    host = address.host or ""
-    if proxy_bypass(host) or host in ("localhost", "127.0.0.1", "::1"):
-        return None
-    return getproxies().get(address.scheme)
 
 
 class SlicedJsonBody(aiohttp.Payload):

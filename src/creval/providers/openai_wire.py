@@ -13,6 +13,8 @@ from typing import Any, NamedTuple
 from creval.core.files import dig
 
 USAGE_FIELDS = ("prompt_tokens", "completion_tokens")
+_MAX_ERROR_CHARS = 4000
+_MAX_TOKENS = 10**8
 _FILTER_FINISH_REASON = re.compile(r"filter|safety|blocklist|prohibited|recitation|spii|refus")
 
 
@@ -26,22 +28,26 @@ class ErrorBody:
 def parse_error_body(content: bytes) -> ErrorBody:
     """The error in a body, in any of the shapes that servers give it."""
     try:
-        body = json.loads(content)
+        return _parse_error_json(json.loads(content))
     except (ValueError, RecursionError):
-        text = re.sub(r"<[^>]*>", " ", content[:2000].decode("utf-8", "replace"))
+        text = re.sub(r"<[^<>]{0,500}>", " ", content[:2000].decode("utf-8", "replace"))
         return ErrorBody(text, "", None)
+
+
+def _parse_error_json(body: Any) -> ErrorBody:
     if isinstance(body, list) and body:
         body = body[0]
     error = body.get("error", body) if isinstance(body, dict) else body
     if not isinstance(error, dict):
-        return ErrorBody(str(error or ""), str(error or ""), None)
+        words = str(error or "")[:_MAX_ERROR_CHARS]
+        return ErrorBody(words, words, None)
     said = (error.get(name) for name in ("message", "detail", "type", "code"))
     text = str(next((words for words in said if words), ""))
     if raw := dig(error, "metadata", "raw"):
         text = f"{text}: {raw}"
     code = str(error.get("code"))
     number = int(code) if re.fullmatch("[45][0-9][0-9]", code) else None
-    return ErrorBody(text, json.dumps(error, ensure_ascii=False)[:4000], number)
+    return ErrorBody(text[:_MAX_ERROR_CHARS], json.dumps(error, ensure_ascii=False)[:_MAX_ERROR_CHARS], number)
 
 
 def parse_completion(choice: Any, redact: Callable[[str], str]) -> Completion | None:
@@ -85,7 +91,7 @@ def _parse_logprobs(logprobs: Any) -> tuple[TokenLogprobs, ...]:
 def read_token_count(usage: object, name: str) -> int | None:
     """A number of tokens, if it can be one."""
     number = dig(usage, name)
-    return number if isinstance(number, int) and 0 <= number < 10**9 else None
+    return number if isinstance(number, int) and not isinstance(number, bool) and 0 <= number < _MAX_TOKENS else None
 
 
 def parse_retry_after(headers: Mapping[str, str]) -> float | None:

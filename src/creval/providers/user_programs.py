@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import IO
 
 from creval.core.errors import CrevalError
+from creval.core.redaction import find_secret_words, hide_secrets, hide_values, hide_words
 from creval.providers.call_errors import CallError, ProviderUnusable
 
 _MAX_LOG_CHARS = 4_000  # characters of what a program said that are kept
@@ -29,12 +30,13 @@ class ProgramTemplate:
     """A command with places. `placeholders` are the names of those that it has."""
 
     def __init__(self, template: str, places: Collection[str], example: str) -> None:
+        shown = hide_words(template)
         try:
             self._parts = shlex.split(template)
         except ValueError as error:
             what = "a backslash at its end" if "escaped" in str(error) else "an unclosed quotation mark"
             raise CrevalError(
-                f"command:{template}: it has {what}. It is split into words as in a shell: to mean the "
+                f"command:{shown}: it has {what}. It is split into words as in a shell: to mean the "
                 "character itself, put a backslash before it."
             ) from error
         try:
@@ -45,12 +47,17 @@ class ProgramTemplate:
                 part.format(**dict.fromkeys(places, ""))
         except (ValueError, KeyError, IndexError, AttributeError, TypeError) as error:
             known = " ".join(f"{{{place}}}" for place in places)
-            raise CrevalError(f"command:{template}: its places are {known} ({error}).") from error
+            raise CrevalError(f"command:{shown}: its places are {known} ({error}).") from error
         if not self._parts or "output" not in self.placeholders:
             raise CrevalError(
-                f"command:{template or '(nothing)'}: give a program with {{output}}, the file that it "
+                f"command:{shown or '(nothing)'}: give a program with {{output}}, the file that it "
                 f"is to write, such as command:'{example}'."
             )
+
+    @property
+    def secrets(self) -> list[str]:
+        """The words of the command that look like secrets, which its log must not show."""
+        return find_secret_words(self._parts)
 
     def fill(self, values: Mapping[str, str | Sequence[str]]) -> list[str]:
         """Return the words of the command."""
@@ -69,8 +76,13 @@ def _find_placeholders(part: str) -> set[str]:
     return {name for _, name, _, _ in string.Formatter().parse(part) if name}
 
 
-async def run_program(name: str, arguments: Sequence[str], folder: Path, timeout: float) -> str:
-    """Run a program and return the end of its log: a file, as a pipe stays open until all its children end."""
+async def run_program(
+    name: str, arguments: Sequence[str], folder: Path, timeout: float, secrets: Sequence[str] = ()
+) -> str:
+    """Run a program and return the end of its log, without `secrets`.
+
+    The log is a file, as a pipe stays open until all its children end.
+    """
     with tempfile.TemporaryFile(dir=folder) as log:
         try:
             program = await asyncio.create_subprocess_exec(
@@ -91,7 +103,7 @@ async def run_program(name: str, arguments: Sequence[str], folder: Path, timeout
             raise CallError("timeout", f"the program took more than {timeout:g} s") from error
         finally:
             await _terminate(program)
-        text = _read_log_end(log)
+        text = hide_secrets(hide_values(_read_log_end(log), secrets))
         if program.returncode:
             raise CallError("the program failed", f"exit status {program.returncode}: {text}")
         return text

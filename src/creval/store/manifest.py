@@ -12,6 +12,7 @@ from creval import __version__
 from creval.core.benchmark import Benchmark
 from creval.core.errors import CrevalError
 from creval.core.probe import Question
+from creval.core.redaction import hide_settings
 from creval.core.schema import Level
 from creval.store import RunWriter
 
@@ -47,8 +48,9 @@ def require_same(
     `message` makes the error of the first field that differs, from its name, its stored value and its current one.
     """
     for name, value in current.items():
-        if name in stored and stored[name] != value:
-            raise CrevalError(message(name, stored[name], value))
+        # Folders from before secrets were hidden hold them.
+        if name in stored and hide_settings(stored[name]) != hide_settings(value):
+            raise CrevalError(message(name, hide_settings(stored[name]), hide_settings(value)))
 
 
 def require_same_run(store: RunWriter, manifest: Mapping[str, object]) -> None:

@@ -44,6 +44,15 @@ def voices_with_values(connection: sqlite3.Connection) -> list[str]:
     return [judge for (judge,) in rows]
 
 
+def read_stored_manifest(folder: Path) -> dict[str, Any]:
+    """Return a folder's manifest; empty if there is none. Nothing is written, and no lock is taken."""
+    path = folder / DATABASE
+    if not path.is_file() or not path.stat().st_size:
+        return {}
+    with closing(open_readonly(path)) as connection:
+        return database_schema.read_manifest(connection)
+
+
 def read_stored_texts(folder: Path) -> StoredTexts:
     """Return what a folder holds of what models wrote; nothing is written, and no lock is taken."""
     path = folder / DATABASE

@@ -35,6 +35,7 @@ class RunWriter:
     """A run's database, open for writing by one process at a time.
 
     What is written between two commits is complete or absent, and outlives a kill or a power cut (WAL, synchronous).
+    A new folder or database is for its owner alone; one that is there keeps its permissions.
     """
 
     def __init__(self, folder: str | Path) -> None:
@@ -42,7 +43,8 @@ class RunWriter:
         if self.folder.exists() and not self.folder.is_dir():
             raise CrevalError(f"{self.folder} is a file; a run is a folder.")
         try:
-            self.folder.mkdir(parents=True, exist_ok=True)
+            self.folder.parent.mkdir(parents=True, exist_ok=True)
+            self.folder.mkdir(0o700, exist_ok=True)
         except OSError as error:
             raise StoreNotWritableError(f"{self.folder} cannot be written: {error.strerror}.") from error
         self._in_bulk = False
@@ -305,6 +307,8 @@ class RunWriter:
 
 def _open_connection(path: Path) -> StoreConnection:
     fresh = not path.exists() or path.stat().st_size == 0
+    if fresh:  # what models and people said is for the owner alone; SQLite's other files take the mode from this one
+        path.touch(0o600)
     # One thread at a time uses it, but not always the same.
     connection = connect(path, isolation_level=None, timeout=60, check_same_thread=False)
     try:

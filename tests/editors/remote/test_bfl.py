@@ -88,6 +88,8 @@ def test_money_by_credits(tmp_path: Path) -> None:
     assert isinstance(editor, BFLEditor)
     assert editor._cost(4.5) == pytest.approx(0.045)
     assert editor._cost(None) == editor._cost(True) == editor._cost(-1) == 0.08
+    for claim in (0, 29e8, 10**400, float("nan"), "4", 900):
+        assert editor._cost(claim) == 0.08, "far from the price, so not believed"
 
 
 @pytest.mark.parametrize("state", ["Request Moderated", "Content Moderated"])

@@ -108,6 +108,9 @@ def test_money_by_tokens(tmp_path: Path) -> None:
     server = OpenAI()
     server.queue = [as_json({**server.reply(), "usage": None})]
     assert ask("openai", server, make_job(tmp_path), provided=True).one.cost == 0.25
+    for claim in (10**9, -1, 10**400, True, "4000"):
+        server.queue = [as_json({**server.reply(), "usage": {**server.reply()["usage"], "output_tokens": claim}})]
+        assert ask("openai", server, make_job(tmp_path), provided=True).one.cost == 0.25
     low = ask("openai", OpenAI(), make_job(tmp_path), provided=True, settings={"quality": "low"})
     assert low.editor.price == 0.016
 

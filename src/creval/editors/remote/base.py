@@ -1,13 +1,12 @@
 """What editors behind servers share: requests with a key, downloads without it, checks of images.
 
 Whatever a server sends is untrusted: it is bounded, no redirect is followed with the key, and an address that it names
-is asked without the key, over http or https alone.
+is asked without the key, over http or https alone. Only a server in this network may name addresses in this network.
 """
 
 from __future__ import annotations
 
 import asyncio
-import ipaddress
 import json
 import re
 from abc import abstractmethod
@@ -21,12 +20,16 @@ from yarl import URL
 
 from creval.core.errors import CrevalError
 from creval.core.images import EncodedImage, ImageError, decode_image, encode_image
+from creval.core.redaction import hide_settings
 from creval.editors.base import Editor, EditorOptions, EditOutput, EditRequest, PendingTask
 from creval.editors.output_checks import MAX_IMAGE_BYTES
 from creval.providers.call_errors import CallError, ProviderUnusable
-from creval.providers.http import HttpEndpoint, HttpResponse, SlicedJsonBody, find_proxy
+from creval.providers.http import FORBIDDEN_ADDRESS, HttpEndpoint, HttpResponse, SlicedJsonBody
 from creval.providers.openai_wire import ErrorBody, parse_error_body, parse_retry_after
+from creval.providers.proxies import find_proxy
+from creval.providers.public_addresses import is_local_host, is_local_name, is_public, resolve
 
+_MAX_JSON_PARTS = 100_000  # of a reply, whose image is one text: a million small parts take a gigabyte
 _MAX_REPLY_BYTES = MAX_IMAGE_BYTES * 4 // 3 + (1 << 20)  # a picture in base64, and some words
 _DOWNLOAD_TRIES = 3  # times that a result is fetched before it is given up: it is paid for already
 _DOWNLOAD_TIMEOUT = 120.0  # that one fetch may take
@@ -67,9 +70,10 @@ class RemoteEditor(Editor):
         self.name, self.model, self.notes = endpoint.name, endpoint.model, []
         self._endpoint, self._custom_url = endpoint, custom_url
         address = URL(endpoint.url)
-        self._is_public_endpoint = address.scheme == "https" and not _is_private_host(address.host or "")
+        self._is_public_endpoint = address.scheme == "https" and not is_local_name(address.host or "")
         self._connections = options.concurrency
         self._settings = dict(options.settings)
+        self._shown_settings = hide_settings(self._settings)
         for name in sorted(self.reserved_settings & self._settings.keys()):
             raise CrevalError(f"`settings` {name}: {self.name} is given that by creval itself.")
         self._user_price = options.price
@@ -78,10 +82,14 @@ class RemoteEditor(Editor):
             self.price = self.list_price()
         self._keyed_session: aiohttp.ClientSession | None = None
         self._keyless_session: aiohttp.ClientSession | None = None
+        self._proxied_session: aiohttp.ClientSession | None = None
 
     @property
     def manifest_entry(self) -> Mapping[str, Any]:
-        return {**super().manifest_entry, "url": self._endpoint.url, "settings": self._settings}
+        return {**super().manifest_entry, "url": self._endpoint.url, "settings": self._shown_settings}
+
+    def keep_secrets(self) -> None:
+        self._shown_settings = self._settings
 
     def accepts(self, extra: str) -> bool:
         return extra != "mask" or self.supports_mask
@@ -91,11 +99,18 @@ class RemoteEditor(Editor):
         return None
 
     async def open(self) -> None:
-        self._keyed_session = self._endpoint.open_session(self.auth_headers(), self._connections)
-        self._keyless_session = self._endpoint.open_session({}, self._connections)
+        address = URL(self._endpoint.url)
+        proxy, connect = find_proxy(address), self._endpoint.open_session
+        local = proxy is None and await is_local_host(address.host or "")
+        self._is_public_endpoint = not local
+        # A server in this network stays there: its name cannot be given another address later on.
+        stay = False if local else None
+        self._keyed_session = connect(self.auth_headers(), self._connections, proxy=proxy, public=stay)
+        self._keyless_session = connect({}, self._connections, public=None if local else True)
+        self._proxied_session = connect({}, self._connections)
 
     async def close(self) -> None:
-        for session in (self._keyed_session, self._keyless_session):
+        for session in (self._keyed_session, self._keyless_session, self._proxied_session):
             if session is not None:
                 await session.close()
 
@@ -132,17 +147,29 @@ class RemoteEditor(Editor):
         self, method: str, address: URL, *, with_key: bool = True, max_bytes: int = _MAX_REPLY_BYTES, **options: Any
     ) -> HttpResponse:
         """What stands at an address, which is sent the key or not."""
-        session = self._keyed_session if with_key else self._keyless_session
+        session = self._keyed_session
+        if not with_key:
+            options["proxy"] = proxy = find_proxy(address)
+            session = self._keyless_session if proxy is None else self._proxied_session
+            if proxy is not None and self._is_public_endpoint:
+                await self._check_before_proxy(address)
         if session is None:
             raise RuntimeError("open the editor first")
         paid = method == "POST"
         return await self._endpoint.fetch(session, method, address, max_bytes=max_bytes, billed=paid, **options)
+
+    async def _check_before_proxy(self, address: URL) -> None:
+        """Refuse an address that is in this network as far as it can be known here: the proxy looks names up itself."""
+        if not all(map(is_public, await resolve(address.host or ""))):
+            raise CallError(FORBIDDEN_ADDRESS, f"{address.host} has an address inside this network", retryable=False)
 
     def parse_json(self, got: HttpResponse) -> dict[str, Any]:
         """The JSON object that was sent; `CallError` or `ProviderUnusable` where it is an error, or none."""
         if not 200 <= got.status < 300:
             raise self.classify_error(got.status, parse_error_body(got.content), got.headers)
         try:
+            if sum(map(got.content.count, (b"[", b"{", b","))) > _MAX_JSON_PARTS:
+                raise ValueError
             body = json.loads(got.content)
         except (ValueError, RecursionError):
             kind = "HTML instead of JSON" if got.content.lstrip()[:1] == b"<" else "broken JSON"
@@ -158,6 +185,8 @@ class RemoteEditor(Editor):
 
     def classify_error(self, status: int, error: ErrorBody, headers: Mapping[str, str]) -> Exception:
         """What an error means for this picture, or for all of them."""
+        if nothing := self._endpoint.missing_path_error(status, error, self.endpoint_path):
+            return nothing
         if found := self._endpoint.classify_error(status, error, headers):
             if isinstance(found, CallError) and status in _GATEWAY_TIMEOUTS:
                 found.billed = True
@@ -207,8 +236,14 @@ class RemoteEditor(Editor):
         place = self.validate_url(url)
         for _ in range(_MAX_REDIRECTS + 1):
             try:
-                options = {"seconds": _DOWNLOAD_TIMEOUT, "proxy": find_proxy(place)}
-                got = await self.fetch("GET", place, with_key=False, max_bytes=MAX_IMAGE_BYTES, **options)
+                limits: dict[str, Any] = {"seconds": _DOWNLOAD_TIMEOUT, "max_bytes": MAX_IMAGE_BYTES}
+                got = await self.fetch("GET", place, with_key=False, **limits)
+            except CallError as fault:
+                if fault.kind == FORBIDDEN_ADDRESS:
+                    raise CallError(
+                        "no picture", f"an address inside this network: {place.host}", billed=True
+                    ) from None
+                raise
             except ProviderUnusable as error:  # one result's host says nothing about the others
                 raise CallError("no picture", self._endpoint.redact_line(error)) from None
             if got.status not in _REDIRECT_STATUSES:
@@ -237,7 +272,7 @@ class RemoteEditor(Editor):
         except ValueError:
             shown = self._endpoint.redact_line(url)[:80]
             raise CallError("no picture", f"an address that is none: {shown}", billed=True) from None
-        if self._is_public_endpoint and _is_private_host(host):
+        if self._is_public_endpoint and is_local_name(host):
             raise CallError("no picture", f"an address inside this network: {host}", billed=True)
         return place
 
@@ -291,13 +326,3 @@ def detect_media_type(content: bytes) -> str:
     known = {b"\x89PNG": "image/png", b"\xff\xd8\xff": "image/jpeg", b"GIF8": "image/gif"}
     webp = "image/webp" if content[:4] == b"RIFF" and content[8:12] == b"WEBP" else ""
     return next((media for start, media in known.items() if content.startswith(start)), webp)
-
-
-def _is_private_host(host: str) -> bool:
-    """Whether a host is this machine, or an address that only this network knows."""
-    if host.rpartition(".")[2] in ("localhost", "local", "internal") or not re.search("[.:]", host):
-        return True
-    try:
-        return not ipaddress.ip_address(host).is_global
-    except ValueError:
-        return False

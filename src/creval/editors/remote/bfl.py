@@ -20,12 +20,14 @@ from creval.editors.base import EditOutput, EditRequest, PendingTask
 from creval.editors.remote.base import RemoteEditor
 from creval.editors.remote.payload import encode_base64, seed_in_range, with_settings
 from creval.providers.call_errors import CallError
+from creval.providers.pricing import checked_cost
 
 _PRICES = {  # US dollars a picture: docs.bfl.ai, quick_start/pricing
     "flux-kontext-pro": 0.04,
     "flux-kontext-max": 0.08,
 }
 _CREDIT_PRICE = 0.01  # US dollars
+_MAX_CREDITS = 100  # that a picture can cost
 _MAX_IMAGES_BY_MODEL = {"flux-kontext-pro": 4, "flux-kontext-max": 4}
 _MAX_IMAGES = 8
 _MAX_POLL_INTERVAL = 4.0
@@ -76,8 +78,8 @@ class BFLEditor(RemoteEditor):
         """Money by the credits that a reply names; otherwise a picture's price."""
         if self._user_price is not None or self._custom_url or isinstance(charged, bool):
             return self.price
-        if isinstance(charged, int | float) and 0 <= charged < 1e6:
-            return charged * _CREDIT_PRICE
+        if isinstance(charged, int | float) and 0 <= charged <= _MAX_CREDITS:
+            return checked_cost(charged * _CREDIT_PRICE, self.price or charged * _CREDIT_PRICE)
         return self.price
 
     def _polling_url(self, reply: Mapping[str, Any]) -> str:

@@ -24,12 +24,14 @@ from creval.editors.remote.base import RemoteEditor
 from creval.editors.remote.payload import Size, nearest_size, size_for_aspect, with_settings
 from creval.providers.call_errors import CallError
 from creval.providers.openai_wire import read_token_count
+from creval.providers.pricing import checked_cost
 
 _SIZES: list[Size] = [(1024, 1024), (1536, 1024), (1024, 1536)]
 _MAX_IMAGES = 16
 # Models that take any size in multiples of 16, with sides of at most 1 : 3.
 _ANY_SIZE_MODELS = re.compile(r"gpt-image-(?:[2-9]|\d\d)")
 _TARGET_PIXELS, _SIZE_STEP, _MAX_ASPECT = 1024 * 1024, 16, 3.0
+_MAX_TOKENS = 200_000  # of a kind that a picture can take
 _TOKEN_PRICES = {  # US dollars for a million tokens of text in, pictures in, pictures out
     # developers.openai.com, the model's page as of November 2026; it was switched off in October.
     "gpt-image-1": (5.0, 10.0, 40.0),
@@ -113,9 +115,10 @@ class OpenAIEditor(RemoteEditor):
         details = dig(usage, "input_tokens_details")
         counts = [read_token_count(details, name) for name in ("text_tokens", "image_tokens")]
         counts.append(read_token_count(usage, "output_tokens"))
-        if not rates or None in counts:
+        if not rates or None in counts or max(count or 0 for count in counts) > _MAX_TOKENS:
             return self.price
-        return sum(rate * (count or 0) for rate, count in zip(rates, counts, strict=True)) / 1e6
+        cost = sum(rate * (count or 0) for rate, count in zip(rates, counts, strict=True)) / 1e6
+        return checked_cost(cost, self.price or cost)
 
 
 def _build_mask(job: EditRequest, source: EncodedImage) -> bytes:

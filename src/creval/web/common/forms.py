@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from urllib.parse import parse_qsl
 
@@ -10,6 +11,8 @@ from starlette.requests import ClientDisconnect, Request
 
 MAX_BODY_BYTES = 256 << 10
 """The longest body that is read, in bytes."""
+BODY_SECONDS = 10.0
+"""Seconds in which a body has to come."""
 _MAX_FIELDS = 200  # in a form
 _JSON, _FORM = "application/json", "application/x-www-form-urlencoded"
 
@@ -37,14 +40,20 @@ async def _read_body(request: Request) -> bytes:
     told = request.headers.get("content-length", "")
     if told.isascii() and told.isdigit() and int(told[:12]) > MAX_BODY_BYTES:
         raise HTTPException(413, f"More than {MAX_BODY_BYTES >> 10} kB are not read.")
-    body = bytearray()
     try:
-        async for part in request.stream():
-            body += part
-            if len(body) > MAX_BODY_BYTES:
-                raise HTTPException(413, f"More than {MAX_BODY_BYTES >> 10} kB are not read.")
+        return await asyncio.wait_for(_read_stream(request), BODY_SECONDS)
     except ClientDisconnect as error:
         raise HTTPException(400, "It ended before its end.") from error
+    except asyncio.TimeoutError as error:
+        raise HTTPException(408, "It took too long to come.", {"Connection": "close"}) from error
+
+
+async def _read_stream(request: Request) -> bytes:
+    body = bytearray()
+    async for part in request.stream():
+        body += part
+        if len(body) > MAX_BODY_BYTES:
+            raise HTTPException(413, f"More than {MAX_BODY_BYTES >> 10} kB are not read.")
     return bytes(body)
 
 

@@ -23,6 +23,7 @@ from creval.core.errors import CrevalError
 from creval.core.formatting import escape_control, pluralise
 from creval.reporting.html.template import COLOURS, make_environment
 from creval.reporting.output import as_table_cell
+from creval.web.common.access_key import AccessKey
 from creval.web.common.guard import RequestGuard, allowed_hosts, is_loopback
 
 _STATIC_FOLDER = Path(__file__).parents[1] / "static"
@@ -73,6 +74,8 @@ def serve_static(request: Request) -> Response:
 
 def describe_error(error: Exception) -> tuple[str, int]:
     """What a page says of an error, and its status: an address that names nothing, or what starlette refused."""
+    if isinstance(error, OSError):
+        return f"That cannot be read at the moment: {error.strerror or error}. Try again.", 503
     if not isinstance(error, HTTPException):
         sentence = str(error)
         return sentence[:1].upper() + sentence[1:], 404
@@ -82,13 +85,21 @@ def describe_error(error: Exception) -> tuple[str, int]:
 
 
 def guarded_app(
-    routes: Sequence[Route], handlers: Mapping[Any, Any], host: str, names: tuple[str, ...], *, writes: bool = False
+    routes: Sequence[Route],
+    handlers: Mapping[Any, Any],
+    host: str,
+    names: tuple[str, ...],
+    *,
+    token: str = "",
+    writes: bool = False,
 ) -> Starlette:
-    """An application of these routes and the pages' files, for a server that listens at `host`."""
+    """An application of these routes and the pages' files, for a server that listens at `host`; `token` is what
+    its pages need, if anything."""
     own, addresses = allowed_hosts(host, names), not is_loopback(host)
     guard = Middleware(RequestGuard, hosts=own, addresses=addresses, writes=writes)
     static = Route("/static/{name}", serve_static)
-    return Starlette(routes=[*routes, static], middleware=[guard], exception_handlers=handlers)
+    access = [Middleware(AccessKey, token=token)] if token else []
+    return Starlette(routes=[*routes, static], middleware=[guard, *access], exception_handlers=handlers)
 
 
 class SelectOption(NamedTuple):

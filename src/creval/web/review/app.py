@@ -5,6 +5,7 @@ Everything works by links and forms; a script adds keys. Who writes has to know 
 
 from __future__ import annotations
 
+import asyncio
 import secrets
 import sys
 from collections.abc import Mapping, Sequence
@@ -38,15 +39,16 @@ _STALE_FORM = "This page is from before creval was started again. Your text is s
 
 
 class ReviewApp:
-    """The pages of one review. It is asked in the thread that serves, and nowhere else."""
+    """The pages of one review. Decisions wait for the folder's lock in another thread, one after another."""
 
     def __init__(self, review: Review) -> None:
         self._review, self._progress = review, ReviewProgress(review)
         self._images, self._templates = BrowserImages(), load_templates()
         self._token = secrets.token_urlsafe(32)
+        self._writing = asyncio.Lock()
 
-    def app(self, host: str = "127.0.0.1", names: tuple[str, ...] = ()) -> Starlette:
-        """The application, for a server that listens at `host`."""
+    def app(self, host: str = "127.0.0.1", names: tuple[str, ...] = (), token: str = "") -> Starlette:
+        """The application, for a server that listens at `host`, and whose pages need a token if one is given."""
         routes = [
             Route("/", self.start),
             Route("/group", self.group),
@@ -55,8 +57,8 @@ class ReviewApp:
             Route("/accept", self.accept, methods=["POST"]),
             Route("/picture", self.image),
         ]
-        handlers = dict.fromkeys((HTTPException, CrevalError), self._error)
-        return guarded_app(routes, handlers, host, names, writes=True)
+        handlers = dict.fromkeys((HTTPException, CrevalError, OSError), self._error)
+        return guarded_app(routes, handlers, host, names, token=token, writes=True)
 
     async def start(self, request: Request) -> Response:
         asked = query_params(request)
@@ -106,33 +108,42 @@ class ReviewApp:
 
     async def decide(self, request: Request) -> Response:
         """Keep what was decided about an item."""
-        group, show, sent = await self._read_post(request)
-        place = item_index(group, query_params(request).get("item", ""))
-        if self._has_valid_token(sent):
-            outcome = apply_decision(self._progress, group, place, show, sent)
-        else:
+        name, show, sent = await self._read_post(request)
+        named = query_params(request).get("item", "")
+
+        def work() -> tuple[DecisionResult, str]:
+            group = self._progress.read(name)
+            place = item_index(group, named)
+            saved = "" if sent.get("act") == TAKE_THEIRS else to_utf8(group.items[place].id)
+            if self._has_valid_token(sent):
+                return apply_decision(self._progress, group, place, show, sent), saved
             card = build_card(group, place, show, sent)._replace(error=_STALE_FORM)
-            outcome = DecisionResult(403, _STALE_FORM, group, [card])
-        card, saved = outcome.cards[0], to_utf8(group.items[place].id)
-        if sent.get("act") == TAKE_THEIRS:
-            saved = ""
-        back = link("/group", id=to_utf8(group.id), show=show, saved=saved)
-        return self._respond(request, outcome, show, f"{back}#{card.anchor}")
+            return DecisionResult(403, _STALE_FORM, group, [card]), saved
+
+        async with self._writing:
+            outcome, saved = await run_in_threadpool(work)
+        back = link("/group", id=to_utf8(name), show=show, saved=saved)
+        return self._respond(request, outcome, show, f"{back}#{outcome.cards[0].anchor}")
 
     async def accept(self, request: Request) -> Response:
         """Accept everything in a group that nobody has decided about, as it was shown."""
-        group, show, sent = await self._read_post(request)
-        if self._has_valid_token(sent):
-            outcome = accept_all_open(self._progress, group, show, sent)
-        else:
-            outcome = DecisionResult(403, _STALE_FORM, group, build_cards(group, show))
-        return self._respond(request, outcome, show, _next_group_url(show, group.id))
+        name, show, sent = await self._read_post(request)
 
-    async def _read_post(self, request: Request) -> tuple[ReviewGroup, str, Mapping[str, str]]:
-        """The group that something was sent about, as it is now; the list; what was sent."""
+        def work() -> DecisionResult:
+            group = self._progress.read(name)
+            if self._has_valid_token(sent):
+                return accept_all_open(self._progress, group, show, sent)
+            return DecisionResult(403, _STALE_FORM, group, build_cards(group, show))
+
+        async with self._writing:
+            outcome = await run_in_threadpool(work)
+        return self._respond(request, outcome, show, _next_group_url(show, name))
+
+    async def _read_post(self, request: Request) -> tuple[str, str, Mapping[str, str]]:
+        """The group that something was sent about; the list; what was sent."""
         sent, asked = await read_form(request), query_params(request)
-        group = self._progress.read(self._progress.resolve_group(asked.get("group", "")))
-        return group, require_list_filter(asked.get("show", "")), sent
+        name = self._progress.resolve_group(asked.get("group", ""))
+        return name, require_list_filter(asked.get("show", "")), sent
 
     def _has_valid_token(self, sent: Mapping[str, str]) -> bool:
         word = sent.get("token", "").encode("utf-8", "replace")
@@ -203,7 +214,9 @@ class ReviewApp:
         return self._page("review_error", {"sentence": sentence}, status)
 
 
-def serve_review(review: Review, host: str = "127.0.0.1", port: int = 0, open_browser: bool = False) -> None:
+def serve_review(
+    review: Review, host: str = "127.0.0.1", port: int = 0, open_browser: bool = False, token: bool = False
+) -> None:
     """Serve a review's pages until Ctrl-C; then say how much is left."""
     from creval.web.common.server import serve_app
 
@@ -216,8 +229,9 @@ def serve_review(review: Review, host: str = "127.0.0.1", port: int = 0, open_br
         ReviewApp(review).app,
         note,
         f"reviewing {escape_control(review.title)}",
-        "Whoever reaches this machine can change what is reviewed: there is no password.",
+        "Whoever has the link can change what is reviewed.",
         open_browser,
+        token,
     )
     left = review.count_undecided()
     note(f"{pluralise(left, 'item')} left to decide." if left else "Everything is decided.")

@@ -45,7 +45,7 @@ class GroupProgress(NamedTuple):
 
 
 class ReviewProgress:
-    """A review and how far it is. All of it is asked by one thread only."""
+    """A review and how far it is. One thread at a time decides; others may read."""
 
     def __init__(self, review: Review) -> None:
         self._review = review

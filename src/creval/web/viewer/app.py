@@ -39,8 +39,8 @@ class Viewer:
     def __init__(self, live: LiveSnapshot) -> None:
         self._live, self._images, self._templates = live, BrowserImages(), load_templates()
 
-    def app(self, host: str = "127.0.0.1", names: tuple[str, ...] = ()) -> Starlette:
-        """The application, for a server that listens at `host`."""
+    def app(self, host: str = "127.0.0.1", names: tuple[str, ...] = (), token: str = "") -> Starlette:
+        """The application, for a server that listens at `host`, and whose pages need a token if one is given."""
         routes = [
             Route("/", self.start),
             Route("/model", self.model),
@@ -49,8 +49,8 @@ class Viewer:
             Route("/search", self.search),
             Route("/picture", self.image),
         ]
-        handlers = dict.fromkeys((HTTPException, CrevalError, sqlite3.Error), self._error)
-        return guarded_app(routes, handlers, host, names)
+        handlers = dict.fromkeys((HTTPException, CrevalError, sqlite3.Error, OSError), self._error)
+        return guarded_app(routes, handlers, host, names, token=token)
 
     def start(self, request: Request) -> Response:
         at = self._live.get()

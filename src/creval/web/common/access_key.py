@@ -1,0 +1,61 @@
+"""Pages that only those see who have the link: a token in an address becomes a cookie, which every request needs."""
+
+from __future__ import annotations
+
+import secrets
+from urllib.parse import parse_qsl, urlencode
+
+from starlette.datastructures import Headers
+from starlette.requests import cookie_parser
+from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+TOKEN_PARAMETER = "token"  # noqa: S105 (a name)
+
+
+class AccessKey:
+    """Lets through who has the cookie, and gives the cookie to who has the token.
+
+    The token leaves the address by a redirect, so that it is in no bookmark, history or screenshot.
+    """
+
+    def __init__(self, app: ASGIApp, token: str) -> None:
+        self._app, self._token = app, token
+        # Cookies are shared by all ports of a host: several servers need several names.
+        self._cookie = f"creval-{secrets.token_hex(8)}"
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        refusal = self._answer(scope)
+        await (refusal or self._app)(scope, receive, send)
+
+    def _answer(self, scope: Scope) -> Response | None:
+        """What is sent in the place of a page, if anything is."""
+        query = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
+        given = [value for name, value in query if name == TOKEN_PARAMETER]
+        if given and scope["method"] in ("GET", "HEAD"):
+            if not all(map(self._is_token, given)):
+                return PlainTextResponse(_WRONG, 403)
+            rest = urlencode([pair for pair in query if pair[0] != TOKEN_PARAMETER])
+            # Two slashes would lead to another host.
+            path = "/" + scope["raw_path"].decode("latin-1").partition("?")[0].lstrip("/\\")
+            redirect = RedirectResponse(f"{path}?{rest}" if rest else path, 303, {"Cache-Control": "no-store"})
+            redirect.set_cookie(self._cookie, self._token, httponly=True, samesite="strict")
+            return redirect
+        headers = Headers(scope=scope)
+        cookies = cookie_parser("; ".join(headers.getlist("cookie")))
+        if self._is_token(cookies.get(self._cookie, "")):
+            return None
+        if headers.get("sec-fetch-site") == "cross-site" and scope["method"] == "GET":
+            # Whoever follows a link from another page has the cookie, but a browser sends it from here only.
+            return HTMLResponse('<!doctype html><meta http-equiv="refresh" content="0">')
+        return PlainTextResponse(_MISSING, 403)
+
+    def _is_token(self, given: str) -> bool:
+        return secrets.compare_digest(given.encode("utf-8", "replace"), self._token.encode())
+
+
+_MISSING = "Open the whole link that creval printed, with its token.\n"
+_WRONG = "This token is not the one of this server: open the link that creval printed when it was started.\n"

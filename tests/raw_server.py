@@ -1,0 +1,71 @@
+"""A server that sends any bytes, in a thread of its own: for replies that no library would send."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import threading
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import contextmanager, suppress
+
+Script = Callable[[bytes], AsyncIterator[bytes]]
+"""What is sent, piece by piece, in reply to the head of a request."""
+
+
+class RawServer:
+    """Its address, and the heads of the requests that came."""
+
+    def __init__(self) -> None:
+        self.url, self.requests = "", list[bytes]()
+
+
+@contextmanager
+def raw_server(script: Script) -> Iterator[RawServer]:
+    """Serve a script on loopback."""
+    loop, ready, made = asyncio.new_event_loop(), threading.Event(), RawServer()
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with suppress(OSError, asyncio.IncompleteReadError, asyncio.CancelledError):
+            made.requests.append(await reader.readuntil(b"\r\n\r\n"))
+            length = re.search(rb"(?i)content-length: ([0-9]+)", made.requests[-1])
+            await reader.readexactly(int(length[1]) if length else 0)
+            async for piece in script(made.requests[-1]):
+                writer.write(piece)
+                await writer.drain()
+        writer.close()
+
+    async def start() -> asyncio.Server:
+        server = await asyncio.start_server(answer, "127.0.0.1", 0)
+        made.url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+        loop.call_soon(ready.set)
+        return server
+
+    def run() -> None:
+        asyncio.set_event_loop(loop)
+        server = loop.run_until_complete(start())
+        loop.run_forever()
+        server.close()
+        left = asyncio.all_tasks(loop)
+        for task in left:
+            task.cancel()
+        loop.run_until_complete(asyncio.gather(*left, return_exceptions=True))
+        loop.close()
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    ready.wait()
+    try:
+        yield made
+    finally:
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join()
+
+
+def reply(body: bytes, *headers: str, status: str = "200 OK", length: object = None) -> Script:
+    """A whole reply, with these headers and its own length or another."""
+
+    async def send(_: bytes) -> AsyncIterator[bytes]:
+        lines = [f"HTTP/1.1 {status}", f"Content-Length: {len(body) if length is None else length}", *headers, "", ""]
+        yield "\r\n".join(lines).encode("latin-1") + body
+
+    return send
