@@ -28,6 +28,7 @@ benchmarks: Registry[BenchmarkFormat] = Registry(
         "complex-edit": "creval.benchmarks.complex_edit.protocol:BENCHMARK_FORMAT",
         "complexbench-edit": "creval.benchmarks.complexbench_edit.protocol:BENCHMARK_FORMAT",
         "ice-bench": "creval.benchmarks.ice_bench.protocol:BENCHMARK_FORMAT",
+        "own-samples": "creval.benchmarks.own_samples.protocol:BENCHMARK_FORMAT",
     },
 )
 # Protocols can be put to any dataset.
@@ -38,6 +39,7 @@ protocols: Registry[Callable[[], Protocol]] = Registry(
         "complex-edit": "creval.benchmarks.complex_edit.protocol:ComplexEdit",
         "complexbench-edit": "creval.benchmarks.complexbench_edit.protocol:ComplexBenchEdit",
         "ice-bench": "creval.benchmarks.ice_bench.protocol:IceBench",
+        "questions": "creval.benchmarks.own_samples.protocol:OwnQuestions",
         "complex-edit-probability": ("creval.benchmarks.complex_edit.protocol:ComplexEditProbability"),
         "viescore": "creval.benchmarks.viescore:VIEScore",
         "clip": "creval.benchmarks.clip_protocol:ClipProtocol",
