@@ -40,6 +40,14 @@ def is_tag(column: str) -> bool:
     return column.startswith(TAG_PREFIX) or field_name(column) not in (*COLUMNS, *_NESTED_FIELDS)
 
 
+class _UnusableRowError(Exception):
+    """Why a row cannot be used: what is wrong, what to do, and the sample."""
+
+    def __init__(self, rule: str, note: str, item: str = "") -> None:
+        super().__init__(note)
+        self.rule, self.item = rule, item[:200]
+
+
 class SampleParser:
     """Reads rows into samples; what is wrong becomes an issue, and rows that cannot be used are left out.
 
@@ -53,27 +61,30 @@ class SampleParser:
 
     def parse(self, row: TableRow) -> tuple[Sample, Any] | None:
         """Return the sample of a row, and the questions that stand in the row."""
+        try:
+            return self._parse(row)
+        except _UnusableRowError as error:
+            self.issues.add(error.rule, f"{self.file}, line {row.line}", f"{error}; the row is left out", error.item)
+            return None
+
+    def _parse(self, row: TableRow) -> tuple[Sample, Any]:
         if row.problem:
-            return self._left_out(row, "unreadable row", row.problem)
+            raise _UnusableRowError("unreadable row", row.problem)
         fields = {field_name(column): value for column, value in row.cells.items() if not is_tag(column)}
         steps = self._parse_steps(row, fields.get("steps"))
         instruction = clean_text(fields.get("instruction")) or " ".join(step.text for step in steps)
         name = clean_text(fields.get("source"))
         identity = clean_text(fields.get("id")) or filename_stem(name)
         if not identity:
-            return self._left_out(row, "no id", "name an image in the column source, or give an id")
+            raise _UnusableRowError("no id", "name an image in the column source, or give an id")
         if not instruction:
-            return self._left_out(row, "no instruction", "say in the column instruction what to change", identity)
+            raise _UnusableRowError("no instruction", "say in the column instruction what to change", identity)
         if not name and self.has_sources:
-            return self._left_out(row, "no source", "name its image in the column source", identity)
+            raise _UnusableRowError("no source", "name its image in the column source", identity)
         source = self._resolve_image(row, identity, "source", name) if name else None
-        if name and source is None:
-            return None
         mask_name, reference_names = clean_text(fields.get("mask")), split_cell(fields.get("references"))
         mask = self._resolve_image(row, identity, "mask", mask_name) if mask_name else None
         references = [self._resolve_image(row, identity, "reference", one) for one in reference_names]
-        if (mask_name and mask is None) or None in references:
-            return None
         sample = Sample(
             identity,
             instruction,
@@ -81,25 +92,17 @@ class SampleParser:
             self._parse_tags(row, identity),
             steps=steps,
             mask=mask,
-            references=tuple(path for path in references if path is not None),
+            references=tuple(references),
             captions=_parse_captions(fields),
         )
         return sample, fields.get("questions")
 
-    def _left_out(self, row: TableRow, rule: str, note: str, item: str = "") -> Any:
-        """Note why a row is left out; return None, for the caller to return."""
-        self.issues.add(rule, f"{self.file}, line {row.line}", f"{note}; the row is left out", item[:200])
-
-    def _resolve_image(self, row: TableRow, identity: str, what: str, name: str) -> Path | None:
-        """Return where an image lies or, if it is nowhere, should lie; None, and an issue, if that is outside."""
+    def _resolve_image(self, row: TableRow, identity: str, what: str, name: str) -> Path:
+        """Return where an image lies or, if it is nowhere, should lie."""
         path = os.path.normpath(os.path.join(self.folder, name.replace("\\", "/")))  # noqa: PTH118 (100,000 times)
         if "\0" in name or not self._is_inside(path):
-            return self._left_out(
-                row,
-                "image outside",
-                f"{name[:200]!r} lies outside the folder: put it inside, or use `creval init samples`",
-                identity,
-            )
+            note = f"{name[:200]!r} lies outside the folder: put it inside, or use `creval init samples`"
+            raise _UnusableRowError("image outside", note, identity)
         if not os.path.isfile(path):  # noqa: PTH113
             note = f"its {what} {name[:200]!r} is not in the folder: put it there"
             self.issues.add(f"missing {what}", f"{self.file}, line {row.line}", note, identity[:200])
