@@ -101,6 +101,15 @@ def test_a_second_time_checks_and_changes_nothing(tmp_path: Path) -> None:
         creval.init_samples(folder, images=folder)
 
 
+def test_a_table_of_something_else_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "other.csv").write_text("Bild,Anweisung\na.png,Rot\n")
+    with pytest.raises(CrevalError, match=r"no column source or instruction; it has bild, anweisung\."):
+        creval.init_samples(tmp_path / "bench", table=tmp_path / "other.csv")
+    with pytest.raises(CrevalError, match="give the folder"):
+        creval.init_samples("")
+    assert not (tmp_path / "bench").exists()
+
+
 @pytest.mark.parametrize(
     ("given", "said"),
     [

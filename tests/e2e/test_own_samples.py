@@ -161,3 +161,29 @@ def test_a_name_is_the_title_everywhere(tmp_path: Path, judge: str) -> None:
     assert "Cats & <rain> (own-samples), asked as viescore, judge" in " ".join((scored.stdout + scored.stderr).split())
     assert creval("report", run, "--out", tmp_path / "report.html").returncode == 0
     assert "<title>Cats &amp; &lt;rain&gt;: 1 model, judged by " in (tmp_path / "report.html").read_text()
+
+
+def test_what_the_page_shows_is_read_as_it_says(tmp_path: Path) -> None:
+    page = (ROOT / "docs" / "own-samples.md").read_text(encoding="utf-8")
+    tables = re.findall(r"^```csv\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+    samples, questions = (next(table for table in tables if table.startswith(head)) for head in ("source,", "sample,"))
+    folder = write_samples(tmp_path / "mine", samples)
+    write_images(folder, ["photo0.jpg", "photo1.jpg"])
+    (folder / "questions.csv").write_text(questions)
+    benchmark = open_benchmark(folder)
+    assert benchmark.schema.columns == ("Followed", "Kept", "mean")
+    assert not benchmark.dataset.issues
+    (line,) = re.findall(r"^```json\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+    write_samples(tmp_path / "lines", line, "samples.jsonl")
+    write_images(tmp_path / "lines", ["photo0.jpg"])
+    (sample,) = open_benchmark(tmp_path / "lines").dataset.samples
+    assert [question.metric for question in sample.questions] == ["score", "Kept"]
+    write_images(tmp_path / "photos", ["photo0.jpg"])
+    assert commands(ROOT / "docs" / "own-samples.md", "The shortest way") == commands(
+        ROOT / "README.md", "Score your own edits"
+    )
+    for arguments in commands(ROOT / "docs" / "own-samples.md", "Begin from images, or from any table")[:1]:
+        made = [str(tmp_path / part) if part in ("mine", "photos") else part for part in arguments]
+        made[2] = str(tmp_path / "new")
+        assert creval(*made).returncode == 0
+    assert (tmp_path / "new" / "questions.csv").is_file()

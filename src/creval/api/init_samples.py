@@ -7,6 +7,7 @@ from pathlib import Path
 from shlex import quote
 
 from creval.building.sample_table import SampleTable, init_sample_table
+from creval.core.errors import CrevalError
 from creval.core.formatting import escape_control, pluralise
 from creval.reporting.output import CommandOutput
 from creval.reporting.result import Result
@@ -27,6 +28,8 @@ def init_samples(
     `images` is a folder, `table` a CSV or JSONL file of samples; images that lie elsewhere are copied. With
     `questions`, a table of yes/no questions to fill in is written. `name` is the benchmark's title.
     """
+    if not str(folder):
+        raise CrevalError("give the folder of a benchmark.")
     found = init_sample_table(
         Path(folder),
         Path(images) if images is not None else None,
