@@ -87,9 +87,11 @@ def test_lpips_of_tiny_images_is_not_measured(sample: Sample, monkeypatch: pytes
 
 def test_dreamsim_is_one_less_the_cosine(sample: Sample, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[dict[str, Any]] = []
+    before = torch.hub.get_dir()
 
     def dreamsim(**options: Any) -> tuple[Any, Any]:
         made.append(options)
+        torch.hub.set_dir(options["cache_dir"])
         return SimpleNamespace(embed=lambda tensor: tensor), lambda image: torch.tensor([[*image.size]]).float()
 
     module(monkeypatch, "dreamsim", dreamsim=dreamsim)
@@ -97,6 +99,7 @@ def test_dreamsim_is_one_less_the_cosine(sample: Sample, tmp_path: Path, monkeyp
     source, edit = np.array([90.0, 70.0]), np.array([45.0, 35.0])
     cosine = source @ edit / np.linalg.norm(source) / np.linalg.norm(edit)
     assert value("dreamsim", sample) == pytest.approx(1 - cosine, abs=1e-6)
+    assert torch.hub.get_dir() == before
     assert made[0]["dreamsim_type"] == "ensemble"
     assert made[0]["pretrained"] is True
     assert Path(made[0]["cache_dir"]).is_dir(), "the package makes one folder only, in the current one"

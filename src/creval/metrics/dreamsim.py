@@ -6,6 +6,7 @@ Networks, their weights and the scaling of images are those of the package dream
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -51,15 +52,19 @@ class DreamSimNetwork(ModelExtractor):
         if Path(self.model).is_dir():
             folder, variant = Path(self.model), MODEL.default
         require_known("variant of DreamSim", variant, VARIANTS)
-        device = str(best_device(torch))
+        device, hub = str(best_device(torch)), torch.hub.get_dir()
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            model, preprocess = library.dreamsim(
-                pretrained=True, device=device, cache_dir=str(folder), dreamsim_type=variant
-            )
+            with warnings.catch_warnings():  # it puts on its adapter twice
+                warnings.simplefilter("ignore")
+                model, preprocess = library.dreamsim(
+                    pretrained=True, device=device, cache_dir=str(folder), dreamsim_type=variant
+                )
         except Exception as error:  # it downloads, and reads what it downloaded
             reason = str(error).strip().partition("\n")[0]
             raise CrevalError(f"dreamsim cannot load {self.model}: {reason}") from error
+        finally:
+            torch.hub.set_dir(hub)  # it moves this, where others look for their weights
         return torch, model, preprocess, device
 
 
