@@ -129,6 +129,7 @@ def test_questions_in_a_table_of_their_own(tmp_path: Path) -> None:
         "cat1,Following,Is it red?,Yes,-1",
         "cat1,mean,Is it red?,Yes,1",
         "cat1,Follow=ing,Is it red?,Yes,1",
+        "cat1,<b>$,Is it red?,Yes,1",
     ]
     (folder / "questions.csv").write_text("\n".join(rows))
     benchmark = open_benchmark(folder)
@@ -146,6 +147,7 @@ def test_questions_in_a_table_of_their_own(tmp_path: Path) -> None:
         ("unusable weight", "questions.csv, line 9"),
         ("unusable metric", "questions.csv, line 10"),
         ("unusable metric", "questions.csv, line 11"),
+        ("unusable metric", "questions.csv, line 12"),
     ]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -17,7 +18,9 @@ DEFAULT_METRIC = "score"
 COMPOSITE = "mean"
 """The mean of several metrics, which no metric can be called."""
 _ALIASES = {"id": "sample", "text": "question", "answer": "reference"}
-_MAX_METRICS, _MAX_NAME_LENGTH = 20, 40
+_MAX_METRICS = 20
+_METRIC_NAME = re.compile(r"[\w .+()'-]{1,40}")
+"""Names that need no escape in a table of any kind."""
 _YES_NO = get_scale("yes/no")
 
 
@@ -66,8 +69,8 @@ class QuestionCollector:
         metric, text = clean_text(entry.get("metric")) or DEFAULT_METRIC, clean_text(entry.get("question"))
         if not text:
             return self._skip("empty question", where, sample, "write it in the column question")
-        if metric.casefold() == COMPOSITE or len(metric) > _MAX_NAME_LENGTH or not _is_name(metric):
-            note = f"a metric's name has up to {_MAX_NAME_LENGTH} characters, no comma and no =, and is not {COMPOSITE}"
+        if metric.casefold() == COMPOSITE or not _METRIC_NAME.fullmatch(metric):
+            note = f"a metric's name has up to 40 letters, digits, blanks and . + - ' ( ) _, and is not {COMPOSITE}"
             return self._skip("unusable metric", where, sample, note, metric)
         if metric not in self.metrics and len(self.metrics) == _MAX_METRICS:
             return self._skip("unusable metric", where, sample, f"there are more than {_MAX_METRICS} metrics", metric)
@@ -88,10 +91,6 @@ class QuestionCollector:
         self.questions.setdefault(sample, []).append(made)
         self.metrics[metric] = None
         return None
-
-
-def _is_name(metric: str) -> bool:
-    return metric.isprintable() and not set(metric) & set(",=/")
 
 
 def _parse_weight(given: object) -> float | None:
