@@ -16,6 +16,7 @@ from creval.testing.fake_chat_server import FakeServer
 from tests.benchmarks.own_samples.tables import WEATHER, write_images, write_samples
 from tests.commands import creval
 from tests.serving import serving
+from tests.web.made import looking_at
 
 ROOT = Path(__file__).parents[2]
 
@@ -161,6 +162,13 @@ def test_a_name_is_the_title_everywhere(tmp_path: Path, judge: str) -> None:
     assert "Cats & <rain> (own-samples), asked as viescore, judge" in " ".join((scored.stdout + scored.stderr).split())
     assert creval("report", run, "--out", tmp_path / "report.html").returncode == 0
     assert "<title>Cats &amp; &lt;rain&gt;: 1 model, judged by " in (tmp_path / "report.html").read_text()
+    with looking_at(run) as client:
+        page = client.get("/").text
+    assert "<title>Cats &amp; &lt;rain&gt; · creval</title>" in page
+    assert "Scores on Cats &amp; &lt;rain&gt; <small>asked as viescore</small>" in page
+    assert creval("plot", run, "forest", "--out", tmp_path / "forest.svg").returncode == 0
+    drawn = (tmp_path / "forest.svg").read_text()
+    assert "Cats &amp; &lt;rain&gt; (own-samples), asked as viescore" in drawn
 
 
 def test_what_the_page_shows_is_read_as_it_says(tmp_path: Path) -> None:
