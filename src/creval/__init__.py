@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from creval.api.builds import build_complexbench as build_complexbench
     from creval.api.builds import build_creval as build_creval
     from creval.api.builds import build_ice as build_ice
+    from creval.api.init_samples import init_samples as init_samples
     from creval.api.outputs import export as export
     from creval.api.outputs import plot as plot
     from creval.api.outputs import report as report
@@ -62,6 +63,7 @@ _NAMES_BY_MODULE = {
     "api.builds": "build_complex_edit build_complexbench build_creval build_ice",
     "api.outputs": "export plot report view",
     "api.runs": "calibrate edit estimate judge measure replay",
+    "api.init_samples": "init_samples",
     "benchmarks": "open_benchmark",
     "calls.settings": "JudgeSettings Settings",
     "core.benchmark": "Protocol",

@@ -85,3 +85,12 @@ def test_inputs_that_cannot_be_used_are_left_out_and_what_is_done_is_told(tmp_pa
     assert result.share_left_out == pytest.approx(1 / 3)
     builder.already_done = 1200
     assert builder.warnings() == ["1,200 poems done before stay as they are."]
+
+
+def test_a_title_is_kept_with_the_benchmark(tmp_path: Path) -> None:
+    with serving(poet().app()) as url:
+        for title in ("Animals", ""):
+            builder = Poems(tmp_path, url, "cat")
+            builder.title = title
+            builder.run()
+    assert json.loads((tmp_path / "benchmark.json").read_text()) == {"name": "Animals"}

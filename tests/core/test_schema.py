@@ -1,9 +1,12 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from creval.benchmarks.creval.protocol import SCHEMA
 from creval.core.errors import CrevalError
+from creval.core.schema import OVERALL, Level
 
 
 def test_columns_are_the_metrics_and_the_composite() -> None:
@@ -35,3 +38,20 @@ def test_weights_are_scaled_to_one() -> None:
 def test_wrong_weights_are_refused(weights: dict[str, float], sentence: str) -> None:
     with pytest.raises(CrevalError, match=sentence):
         SCHEMA.with_weights(weights)
+
+
+def test_a_composite_of_what_nobody_asks_is_left_out() -> None:
+    assert SCHEMA.with_probed_metrics({"IF", "VC", "VQ"}) is SCHEMA
+    alone = SCHEMA.with_probed_metrics({"IF"})
+    assert (alone.composite, alone.ranking_column, alone.columns) == (None, "IF", ("IF", "VC", "VQ"))
+    assert alone.formula == "no S, because nothing is asked for VC and VQ; ranked by IF"
+    weighed = SCHEMA.with_weights({"IF": 1, "VC": 1})
+    assert weighed.with_probed_metrics({"IF", "VC"}) is weighed, "what weighs nothing need not be there"
+    assert SCHEMA.with_probed_metrics(set()) is SCHEMA
+
+
+def test_a_tag_called_as_a_level_of_steps_is_no_level() -> None:
+    steps = Level("edit_type", "edit_types", ("add",), groups_sub_scores=True)
+    tags = (OVERALL, Level("edit_type", "edit_type", ("x", "y")), Level("weather", "weather", ("rain",)))
+    made = replace(SCHEMA, levels=(OVERALL, steps)).with_levels(tags)
+    assert [level.plural for level in made.levels] == ["overall", "weather", "edit_types"]

@@ -32,6 +32,7 @@ TORCH = all(importlib.util.find_spec(name) for name in ("torch", "transformers")
 NOT_COMPARED = {
     "written",  # digests of texts that name the server's address
     "creval",  # the version that exported
+    "title",  # benchmarks had no names
 }
 
 

@@ -58,3 +58,44 @@ def test_pose_is_what_openpose_draws(tmp_path: Path) -> None:
     images = (drawn.resize((96, 64)), control)
     drawing, wanted = (np.asarray(image.convert("L"), float) for image in images)
     assert found == {"pose": pytest.approx(np.abs(drawing - wanted).mean() / 255)}
+
+
+def test_lpips_is_what_its_package_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lpips = pytest.importorskip("lpips")
+    torchvision = pytest.importorskip("torchvision")
+    torch.manual_seed(0)
+    (tmp_path / "hub" / "checkpoints").mkdir(parents=True)
+    monkeypatch.setenv("TORCH_HOME", str(tmp_path))
+    weights = torchvision.models.alexnet().state_dict()
+    torch.save(weights, tmp_path / "hub" / "checkpoints" / "alexnet-owt-7be5be79.pth")
+    source, edit = slope((96, 70)), noise(3, (96, 70))
+    source.save(tmp_path / "source.png")
+    edit.save(tmp_path / "edit.png")
+    (gauge,) = open_image_metrics(["lpips"], {}).values()
+    found = look(gauge, Sample("s", "", tmp_path / "source.png"), tmp_path / "edit.png")
+    network = lpips.LPIPS(net="alex", verbose=False)
+    first, second = (torch.tensor(np.asarray(of)).permute(2, 0, 1)[None] / 255 for of in (edit, source))
+    assert found == {"lpips": pytest.approx(float(network(first, second, normalize=True)), abs=1e-5)}
+
+
+def test_hps_is_what_its_package_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("hpsv2.src.open_clip")
+    from hpsv2.src.open_clip import create_model_and_transforms, factory, get_tokenizer  # type: ignore[import-not-found,unused-ignore]
+
+    tiny = {
+        "embed_dim": 16,
+        "vision_cfg": {"image_size": 28, "layers": 2, "width": 32, "head_width": 16, "patch_size": 14},
+        "text_cfg": {"context_length": 77, "vocab_size": 49408, "width": 32, "heads": 2, "layers": 2},
+    }
+    monkeypatch.setitem(factory._MODEL_CONFIGS, "ViT-H-14", tiny)
+    torch.manual_seed(0)
+    model, _, preprocess = create_model_and_transforms("ViT-H-14", light_augmentation=True, output_dict=True)
+    torch.save({"state_dict": model.state_dict()}, tmp_path / "HPS_v2.1_compressed.pt")
+    edit = noise(3, (96, 70))
+    edit.save(tmp_path / "edit.png")
+    (gauge,) = open_image_metrics(["hps"], {"hps": str(tmp_path)}).values()
+    found = look(gauge, Sample("s", "", captions={"target": "a red cat"}), tmp_path / "edit.png")
+    with torch.inference_mode():
+        made = model.eval()(preprocess(edit)[None], get_tokenizer("ViT-H-14")(["a red cat"]))
+    expected = float(torch.diagonal(made["image_features"] @ made["text_features"].T))
+    assert found == {"hps": pytest.approx(expected, abs=1e-5)}

@@ -12,7 +12,7 @@ from PIL import Image
 from creval.core.sample import Sample
 from creval.metrics.base import open_image_metrics
 from creval.metrics.metric_inputs import NotMeasurable
-from creval.metrics.ssim import luma, ssim
+from creval.metrics.ssim import luma, ms_ssim, ssim
 from tests.metrics.evaluating import look
 from tests.metrics.images import ODD_SIZES, noise, real_images, slope
 
@@ -110,3 +110,42 @@ def test_smaller_than_the_window(tmp_path: Path) -> None:
     gauge = open_image_metrics(["ssim"], {})["ssim"]
     with pytest.raises(NotMeasurable, match="window of 11"):
         look(gauge, Sample("s", "", tmp_path / "source.png"), tmp_path / "source.png")
+
+
+def plain_ms_ssim(first: Image.Image, second: Image.Image) -> float:
+    """The paper's formula with PyTorch's convolution and pooling; torchmetrics' counts windows over the edge, too."""
+    torch = pytest.importorskip("torch")
+    functional = torch.nn.functional
+    bell = torch.exp(-((torch.arange(11, dtype=torch.float64) - 5) ** 2) / (2 * 1.5**2))
+    window = torch.outer(bell, bell)[None, None] / bell.sum() ** 2
+    x, y = (torch.tensor(luma(image), dtype=torch.float64)[None, None] for image in (first, second))
+    found = 1.0
+    for at, weight in enumerate((0.0448, 0.2856, 0.3001, 0.2363, 0.1333)):
+        mx, my, xx, yy, xy = (functional.conv2d(of, window) for of in (x, y, x * x, y * y, x * y))
+        structure = (2 * (xy - mx * my) + 58.5225) / (xx - mx**2 + yy - my**2 + 58.5225)
+        light = (2 * mx * my + 6.5025) / (mx**2 + my**2 + 6.5025)
+        found *= max(0.0, float((structure * light if at == 4 else structure).mean())) ** weight
+        x, y = (functional.avg_pool2d(of, 2) for of in (x, y))
+    return found
+
+
+@pytest.mark.parametrize("size", [(176, 176), (181, 300), (257, 193)])
+def test_ms_ssim_is_the_papers(size: tuple[int, int]) -> None:
+    first = slope(size)
+    blurred = first.resize((40, 40)).resize(size)
+    for second in (noise(1, size), blurred):
+        assert ms_ssim(luma(first), luma(second)) == pytest.approx(plain_ms_ssim(first, second), abs=1e-12)
+    assert ms_ssim(luma(first), luma(first)) == pytest.approx(1.0, abs=1e-12)
+    assert 0.5 < ms_ssim(luma(first), luma(blurred)) < 1
+    opposed = Image.fromarray(255 - np.asarray(noise(1, size)))
+    assert ms_ssim(luma(noise(1, size)), luma(opposed)) == 0.0
+
+
+def test_ms_ssim_of_small_pictures(tmp_path: Path) -> None:
+    gauge = open_image_metrics(["ms_ssim"], {})["ms_ssim"]
+    for side in (175, 176):
+        noise(1, (side, 300)).save(tmp_path / f"{side}.png")
+    with pytest.raises(NotMeasurable, match="fewer than 176 pixels"):
+        look(gauge, Sample("s", "", tmp_path / "175.png"), tmp_path / "175.png")
+    found = look(gauge, Sample("s", "", tmp_path / "176.png"), tmp_path / "176.png")
+    assert found == {"ms_ssim": pytest.approx(1.0)}

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from creval.analysis.scoring import build_score_table
-from creval.benchmarks import get_protocol
+from creval.benchmarks import protocol_of_run
 from creval.core.probe import Measurement, Question
 from creval.core.schema import Level, Weights
 from creval.stats.bootstrap import bootstrap_tables, percentile_interval
@@ -152,7 +152,7 @@ def _question_gaps(
     run: Run, pair: ScoreTable, sample: str, values: Sequence[Mapping[str, float | None]], strict: bool
 ) -> list[QuestionGap]:
     """The questions that decide the sample, those that weigh most first."""
-    protocol = get_protocol(run.manifest["protocol"])
+    protocol = protocol_of_run(run.manifest)
     said: list[dict[str, VerdictRow]] = [{}, {}]
     for found, model in zip(said, pair.models, strict=True):
         for answer in sorted(run.answers(model, sample), key=lambda answer: answer.edit):

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from creval.analysis.scoring import score
-from creval.benchmarks import get_protocol
+from creval.benchmarks import protocol_of_run
 from creval.core.probe import Question
 from creval.stats.intervals import Proportion
 from creval.store.run import Run
@@ -48,7 +48,7 @@ class ItemStatistics:
 
 def item_statistics(run: Run, subset: str | None = None) -> list[ItemStatistics]:
     """Every question of a run, in the benchmark's order."""
-    protocol = get_protocol(run.manifest["protocol"])
+    protocol = protocol_of_run(run.manifest)
     samples = run.sample_ids(subset)
     card = score(run, subset=subset, resamples=100)
     level = {name: card.cell(name, card.table.schema.ranking_column).value for name in card.models}

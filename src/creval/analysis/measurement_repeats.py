@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from creval.benchmarks import get_protocol
+from creval.benchmarks import protocol_of_run
 from creval.core.edit_record import EditKey
 from creval.core.errors import CrevalError
 from creval.stats.score_table import Floats
@@ -109,7 +109,7 @@ def observed_variation(array: Floats, count: int, seed: int = 0) -> float:
 
 def _scores_by_repeat(run: Run) -> dict[str, Floats]:
     """The scores in each repeat, by what each judge said of each edit."""
-    protocol = get_protocol(run.manifest["protocol"])
+    protocol = protocol_of_run(run.manifest)
     answers: dict[tuple[str, EditKey], dict[int, dict[str, float | None]]] = {}
     for judge, repeat, edit, probe, value in run.verdicts_by_voice():
         if not judge.startswith(METRIC_VOICE_PREFIX):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from creval.benchmarks import get_protocol
+from creval.benchmarks import protocol_of_run
 from creval.core.edit_record import EditKey
 from creval.core.errors import CrevalError, require_known
 from creval.core.files import gc_paused
@@ -104,7 +104,7 @@ class _ScoreTableBuilder:
         averaged: bool,
         missing: str,
     ) -> None:
-        protocol = get_protocol(run.manifest["protocol"])
+        protocol = protocol_of_run(run.manifest)
         if strict and not protocol.has_strict:
             raise CrevalError(f"`strict`: {protocol.name} is scored in one way only.")
         self._run, self._samples, self._strict, self._averaged = run, samples, strict, averaged
@@ -136,8 +136,9 @@ class _ScoreTableBuilder:
             for name, draws in self._draws.items()
         ]
         cells = np.array([[_average_draws(draws, self._metrics) for draws in row] for row in rows], dtype=np.float64)
+        probed = {probe.metric for identity in self._samples for probe in self._run.probes[identity]}
         return ScoreTable(
-            schema=self._schema,
+            schema=self._schema.with_probed_metrics(probed),
             models=tuple(self._draws),
             samples=self._samples,
             groups={
@@ -261,7 +262,7 @@ class _QuestionCounts:
 
 def ranking_values_of_sample(run: Run, schema: ScoreSchema, models: Sequence[str], sample: str) -> Floats:
     """Each system's value on one sample in the column that ranks; NaN where there is none."""
-    protocol = get_protocol(run.manifest["protocol"])
+    protocol = protocol_of_run(run.manifest)
     probes = run.probes[sample]
     draws: dict[str, list[Mapping[str, Score]]] = {
         name: [protocol.score(run.samples[sample], probes, {})] for name in models

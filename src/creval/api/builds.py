@@ -1,4 +1,4 @@
-"""Benchmarks made of one's own images."""
+"""Benchmarks made of one's own images; `name` is a benchmark's title, without one its folder's name."""
 
 from __future__ import annotations
 
@@ -31,6 +31,7 @@ def build_creval(
     blind: bool = True,
     temperature: float | None = None,
     settings: JudgeSettings | None = None,
+    name: str = "",
 ) -> Result[Any]:
     """Write instructions and questions for images, as CREval has them.
 
@@ -42,7 +43,7 @@ def build_creval(
     wish = CrevalBuildOptions(dimension, Path(instructions) if instructions else None, rewrite, blind)
     roles = {"writer": writer, "asker": asker or writer, "checker": checker or writer}
     builder = CrevalBuilder(Path(images), Path(out), roles, wish, settings or JudgeSettings(), temperature=temperature)
-    return _build(builder, out)
+    return _build(builder, out, name)
 
 
 def build_complex_edit(
@@ -53,6 +54,7 @@ def build_complex_edit(
     steps: int = 8,
     temperature: float = 1.15,
     settings: JudgeSettings | None = None,
+    name: str = "",
 ) -> Result[Any]:
     """Write chains of atomic edits and their compounds, C1 to CN, as Complex-Edit has them."""
     from creval.building.complex_edit.builder import ComplexEditBuilder
@@ -60,7 +62,7 @@ def build_complex_edit(
     builder = ComplexEditBuilder(
         Path(images), Path(out), writer, settings or JudgeSettings(), steps=steps, temperature=temperature
     )
-    return _build(builder, out)
+    return _build(builder, out, name)
 
 
 def build_complexbench(
@@ -74,6 +76,7 @@ def build_complexbench(
     level: str = "all",
     temperature: float = 0.7,
     settings: JudgeSettings | None = None,
+    name: str = "",
 ) -> Result[Any]:
     """Write parallel and chained steps, as ComplexBench-Edit has them.
 
@@ -93,7 +96,7 @@ def build_complexbench(
         levels=tuple(LEVELS) if level == "all" else (level,),
         temperature=temperature,
     )
-    return _build(builder, out)
+    return _build(builder, out, name)
 
 
 def build_ice(
@@ -110,6 +113,7 @@ def build_ice(
     source_type: str = "",
     temperature: float = 0.7,
     settings: JudgeSettings | None = None,
+    name: str = "",
 ) -> Result[Any]:
     """Write items of ICE-Bench's tasks: images described, templates filled in."""
     from creval.building.ice.builder import IceBuilder, IceBuildOptions
@@ -125,10 +129,11 @@ def build_ice(
     )
     roles = {"writer": writer, "captioner": captioner or writer}
     builder = IceBuilder(Path(images), Path(out), roles, wish, settings or JudgeSettings(), temperature=temperature)
-    return _build(builder, out)
+    return _build(builder, out, name)
 
 
-def _build(builder: Any, out: str | Path) -> Result[Any]:
+def _build(builder: Any, out: str | Path, name: str) -> Result[Any]:
+    builder.title = name
     with ProgressLine() as line:
         done = builder.run(watch_calls(line, "building"))
     stopped = f" It stopped: {done.stopped}." if done.stopped else ""

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypedDict
 
-from creval.benchmarks import get_protocol, open_benchmark
+from creval.benchmarks import open_benchmark, protocol_of_run
 from creval.core.benchmark import Benchmark
 from creval.core.errors import CrevalError
 from creval.core.files import read_json
@@ -81,7 +81,7 @@ def parse_weights(given: Weights | None, manifest: Mapping[str, Any]) -> Weights
         return given
     if os.path.isfile(given):  # noqa: PTH113 (it may be no path at all)
         return _read_weights_file(given)
-    protocol = get_protocol(manifest["protocol"])
+    protocol = protocol_of_run(manifest)
     example = f"METRIC=NUMBER, such as {_example_weights(protocol.schema)}"
     if "=" not in given:
         try:

@@ -118,9 +118,10 @@ def _draw_weights(card: Scorecard, about: str, human: str | Path | None, scale: 
 
 def _draw_repeats(run: Run, scoring: ScoringOptions) -> Figure:
     from creval.analysis.measurement_repeats import measure_repeat_variation
-    from creval.benchmarks import get_protocol
+    from creval.benchmarks import protocol_of_run
     from creval.reporting import plots
     from creval.reporting.plots.names import escape_plot_text
+    from creval.reporting.sentences import benchmark_phrase
 
     without_effect = ("exclude", False, None)
     given = [name for name, value in scoring.items() if name not in ("seed", "resamples")]
@@ -129,7 +130,7 @@ def _draw_repeats(run: Run, scoring: ScoringOptions) -> Figure:
     found, manifest = measure_repeat_variation(run, scoring.get("seed", 0)), run.manifest
     judge = f", judge {manifest['judge']}" if manifest["judge"] else ""
     return plots.repeat_variation(
-        found, get_protocol(manifest["protocol"]).schema, about=escape_plot_text(f"{manifest['benchmark']}{judge}. ")
+        found, protocol_of_run(manifest).schema, about=escape_plot_text(f"{benchmark_phrase(manifest)}{judge}. ")
     )
 
 

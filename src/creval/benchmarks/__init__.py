@@ -1,16 +1,23 @@
-"""Published benchmarks, a package each: how a release is read, and its protocol."""
+"""Published benchmarks and one's own samples, a package each: how a folder is read, and its protocol."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from creval import registry
 from creval.core.benchmark import Benchmark, Dataset, DatasetIssue, Protocol
 from creval.core.errors import CrevalError
 from creval.core.filenames import invalid_filename_reason
-from creval.core.files import gc_paused
+from creval.core.files import clean_text, gc_paused, read_json, write_json
+
+TITLE_FILE = "benchmark.json"
+"""The file that holds a benchmark's name."""
+_BUILD_RECORD = "build.json"
+_MAX_TITLE = 100
+_OWN_SAMPLES = "own-samples"
 
 
 def get_protocol(name: str) -> Protocol:
@@ -23,6 +30,11 @@ def get_protocol(name: str) -> Protocol:
     if protocol.name != name:  # a run keeps the protocol's own name, and is scored by it
         raise CrevalError(f"the protocol {name!r} calls itself {protocol.name!r}: give it one name.")
     return protocol
+
+
+def protocol_of_run(manifest: Mapping[str, Any]) -> Protocol:
+    """Return the protocol of a run, for the metrics of the questions that its dataset brought."""
+    return get_protocol(manifest["protocol"]).for_metrics(manifest.get("question_metrics", ()))
 
 
 def _create_protocol(name: str, factory: Callable[[], Protocol]) -> Protocol:
@@ -61,17 +73,45 @@ def open_benchmark(path: str | Path, protocol: str | Protocol | None = None) -> 
         raise CrevalError(f"{path} does not exist. Give the folder of a benchmark.")
     if not path.is_dir():
         raise CrevalError(f"{path} is a file. Give the folder of a benchmark, unpacked.")
-    for model in map(registry.benchmarks.get, registry.benchmarks.names()):
+    # A table of samples can also lie in a folder of another kind.
+    names = sorted(registry.benchmarks.names(), key=lambda name: name == _OWN_SAMPLES)
+    for model in map(registry.benchmarks.get, names):
         folder = model.recognise(path)
         if folder is not None:
             with gc_paused():
                 own = get_protocol(protocol) if protocol else _create_protocol(model.name, model.protocol)
                 dataset = model.load(folder)
                 found = (*dataset.issues, *_find_invalid_ids(dataset))
-                return Benchmark(replace(dataset, issues=found), own)
+                title = read_title(dataset.root) or dataset.title
+                return Benchmark(replace(dataset, issues=found, title=title), own.for_metrics(dataset.metrics))
     raise CrevalError(
         f"{path} is not a benchmark that creval knows. A CREval release holds "
         "bench/instruction.json and bench/questions_all, Complex-Edit's Parquet files with the "
         "columns image and edit, ComplexBench-Edit's data/instructions, ICE-Bench's "
-        "dataset/data.jsonl; `creval bench` lists the systems."
+        "dataset/data.jsonl, a folder of your own samples.csv or samples.jsonl; `creval bench` lists the systems. "
+        "For images of your own: `creval init samples`."
     )
+
+
+def read_title(folder: Path) -> str:
+    """Return the name that a benchmark was given; of one that was built without a name, its folder's."""
+    try:
+        content = read_json(folder / TITLE_FILE) if (folder / TITLE_FILE).is_file() else {}
+    except CrevalError:  # somebody else's file
+        content = {}
+    title = " ".join(clean_text(content.get("name") if isinstance(content, dict) else "").split())[:_MAX_TITLE]
+    return title or (folder.resolve().name if (folder / _BUILD_RECORD).is_file() else "")
+
+
+def check_title(title: str) -> str:
+    """Return a name that a benchmark can have; one that is too long is an error."""
+    title = " ".join(clean_text(title).split())
+    if len(title) > _MAX_TITLE:
+        raise CrevalError(f"`name` has {len(title)} characters; {_MAX_TITLE} are the most.")
+    return title
+
+
+def write_title(folder: Path, title: str) -> None:
+    """Give a benchmark a name; an empty one leaves it as it is."""
+    if title := check_title(title):
+        write_json(folder / TITLE_FILE, {"name": title})

@@ -7,6 +7,7 @@ from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Generic, TypeVar
 
+from creval.benchmarks import check_title, write_title
 from creval.building.build_manifest import (
     BuildFingerprint,
     build_fingerprint,
@@ -29,8 +30,8 @@ class Builder(ABC, Generic[T]):
     """Benchmark to be made, or continued.
 
     A subclass finds its items when it is opened, tells what each takes (`stages`), makes one (`make`) and saves what
-    was made (`save`). `unusable` are inputs known to become no item, with the reasons; items of `changed_ids` are paid
-    for although texts of that name are stored.
+    was made (`save`). `title` is the benchmark's name, if it is to have one. `unusable` are inputs known to become no
+    item, with the reasons; items of `changed_ids` are paid for although texts of that name are stored.
     """
 
     benchmark: ClassVar[str]
@@ -59,6 +60,7 @@ class Builder(ABC, Generic[T]):
         self.unusable: Mapping[str, str] | None = None
         self.changed_ids: Container[str] = ()
         self.rejections: dict[str, list[str]] = {}
+        self.title = ""
 
     def _make_fingerprint(self, prompts: Iterable[Prompt], details: Mapping[str, Any]) -> BuildFingerprint:
         """Return what texts depend on and has to stay the same in a folder."""
@@ -107,6 +109,7 @@ class Builder(ABC, Generic[T]):
 
     def run(self, watch: ProgressCallback | None = None) -> GenerationResult[T]:
         """Make what is not made yet, and save it."""
+        check_title(self.title)
         save_build_manifest(self.generator, self.fingerprint, self.prepare())
         calls = sum(stage.calls for stage in self.stages())
         result = self.generator.run(self.items, self._make_item, calls=calls, watch=watch)
@@ -114,6 +117,7 @@ class Builder(ABC, Generic[T]):
         result.left_out |= self.unusable or {}
         self.save(result)
         write_build_record(self.out, self.fingerprint, self.record(result))
+        write_title(self.out, self.title)
         return result
 
     async def _make_item(self, session: ItemSession) -> T:

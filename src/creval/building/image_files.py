@@ -59,14 +59,15 @@ def list_image_names(folder: Path, out: Path) -> list[str]:
     require_separate(folder, out)
     where, made = folder.resolve(), out.resolve()
     inside = f"{made.relative_to(where).as_posix()}/" if made.is_relative_to(where) else None
-    names = [
-        name
-        for name in list_files(folder)
-        if PurePosixPath(name).suffix.casefold() in _SUFFIXES and not (inside and name.startswith(inside))
-    ]
+    names = [name for name in find_image_names(folder) if not (inside and name.startswith(inside))]
     if not names:
         raise CrevalError(f"{folder} holds no picture (JPEG, PNG, WebP ...).")
     return names
+
+
+def find_image_names(folder: Path) -> list[str]:
+    """Return the images in a folder and in those inside, by their paths from there."""
+    return [name for name in list_files(folder) if PurePosixPath(name).suffix.casefold() in _SUFFIXES]
 
 
 def sample_names(names: Sequence[str], limit: int | None, seed: int) -> list[str]:

@@ -20,6 +20,7 @@ from creval.cli import (
     demo,
     edit,
     fake_server,
+    init,
     judge,
     measure,
     output_commands,
@@ -62,8 +63,9 @@ for panel, commands in _COMMANDS.items():
     for command in commands:
         app.command(rich_help_panel=panel)(command)
 app.command("gauges", hidden=True)(measure.metrics)
+app.add_typer(init.app, cls=HelpGroup, rich_help_panel="Start")
 app.add_typer(build.app, cls=HelpGroup, rich_help_panel="Build")
-for registered in (*app.registered_commands, *build.app.registered_commands):
+for registered in (*app.registered_commands, *init.app.registered_commands, *build.app.registered_commands):
     registered.cls = HelpCommand
 
 

@@ -76,6 +76,7 @@ def summarise_benchmark(benchmark: Benchmark) -> dict[str, Any]:
     missing = [identity for identity, source in sources.items() if not is_file(source)]
     return {
         "benchmark": benchmark.name,
+        "title": benchmark.title,
         "folder": str(dataset.root),
         "samples": len(dataset.samples),
         "questions": dict(Counter(probe.metric for probe in probes)),
@@ -114,7 +115,9 @@ def _print_benchmark(summary: dict[str, Any]) -> None:
     from creval.core.formatting import escape_control
 
     out = console.stdout_console()
-    out.print(Text(f"{summary['benchmark']}: {summary['samples']} samples", "bold"))
+    title, kind = summary["title"], summary["benchmark"]
+    named = escape_control(f"{title} ({kind})" if title != kind else kind)
+    out.print(Text(f"{named}: {summary['samples']} samples", "bold"))
     for plural, groups in summary["groups"].items():
         table = Table(plural, "number", box=SIMPLE_HEAD, pad_edge=False)
         table.columns[1].justify = "right"

@@ -31,12 +31,16 @@ def touchstone(
     out: Annotated[str, typer.Option(metavar="BENCH", help="The benchmark's folder.")],
     samples: Annotated[int, typer.Option(min=1, max=9999, help="How many.")] = 100,
     seed: Annotated[int, typer.Option(min=0, help="Another seed draws other pictures.")] = 0,
+    name: Annotated[str, typer.Option(metavar="NAME", help="The benchmark's title, else the folder's name.")] = "",
 ) -> None:
     """Draw a benchmark of which everything is known, to try judges on."""
+    from creval.benchmarks import check_title, write_title
     from creval.touchstone.builder import build_touchstone
 
+    title = check_title(name) or Path(out).resolve().name
     with console.ProgressLine() as line:
         made = build_touchstone(Path(out), samples, seed, on_progress=console.count_progress(line, "drawn"))
+    write_title(Path(out), title)
     asked = sum(len(questions) for sample in made for questions in sample.questions.values())
     console.print_note(f"{len(made):,} sample{'s' * (len(made) > 1)} with {asked:,} questions.")
     console.print_note(f"Now: creval bench {quote(out)}")

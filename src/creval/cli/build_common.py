@@ -34,6 +34,7 @@ Writer = Annotated[str, options.spec("judges", "openai:gpt-4o, openai:MODEL@URL 
 class BuildFlags:
     """The options that all of them have."""
 
+    name: Annotated[str, typer.Option(metavar="NAME", help="The benchmark's title, else the folder's name.")] = ""
     limit: Annotated[int | None, typer.Option(min=1, help="Only N pictures or rows.")] = None
     concurrency: Annotated[int, typer.Option(min=1, max=4096, help="Pictures under way at once.")] = 16
     retries: Annotated[int, typer.Option(min=0, help="Ask again for what breaks a rule, up to N times.")] = 2
@@ -133,6 +134,7 @@ def run_build(
     on to the review, or exit."""
     from creval.core.formatting import pluralise
 
+    builder.title = common.name
     console.print_note(*builder.warnings())
     expected, of = builder.estimate(), (builder.item_count, builder.unit)
     if common.dry_run:

@@ -60,6 +60,7 @@ class EditFile(NamedTuple):
 class Dataset:
     """Samples from a folder, named subsets of them, and all that was found wrong in the files.
 
+    `title` is a name of its own; `metrics` are those of its questions, for a protocol that has none of its own.
     `authored_by` names the models that helped to make it: `writer` of instructions, `asker` of
     questions. `levels` are the groups of its samples, for protocols that have none of their own;
     `match_edit_file` finds which edit a file is by its path without suffix, in a layout of the authors' own;
@@ -77,6 +78,8 @@ class Dataset:
     match_edit_file: Callable[[str], EditFile | None] | None = None
     read_model_outputs: Callable[[Path, Sequence[Sample]], Mapping[str, Edit]] | None = None
     requires_all_inputs: bool = False
+    title: str = ""
+    metrics: tuple[str, ...] = ()
 
 
 class Protocol(ABC):
@@ -116,6 +119,10 @@ class Protocol(ABC):
         authors do.
         """
 
+    def for_metrics(self, metrics: Sequence[str]) -> Protocol:  # noqa: ARG002
+        """Return the same for the metrics of a dataset's own questions; most protocols have metrics of their own."""
+        return self
+
     def with_weights(self, weights: Weights) -> Protocol:
         """Return the same with other weights of its metrics."""
         if isinstance(weights, str):
@@ -137,6 +144,26 @@ class Protocol(ABC):
             scaled = None if value is None else value * factor
             found[probe.metric] = Score(scaled, int(value is not None), 1)
         return found
+
+    def weighted_shares(
+        self, probes: Sequence[Probe], values: Mapping[str, float | None], *, strict: bool = False
+    ) -> dict[str, Score]:
+        """Return 100 * sum(weight * credit) / sum(weight) of each metric's questions that have a credit."""
+        sums = {metric.name: [0.0, 0.0, 0, 0] for metric in self.schema.metrics}  # credit, weight, scored, total
+        for question in probes:
+            if isinstance(question, Question):
+                cell = sums[question.metric]
+                cell[3] += 1
+                if question.id in values:
+                    credit = self.credit(question, values[question.id], strict=strict)
+                    if credit is not None:
+                        cell[0] += question.weight * credit
+                        cell[1] += question.weight
+                        cell[2] += 1
+        return {
+            metric: Score(100.0 * right / weight if weight else None, int(scored), int(total))
+            for metric, (right, weight, scored, total) in sums.items()
+        }
 
     def credit(
         self,
@@ -196,12 +223,17 @@ class Benchmark:
 
     @property
     def schema(self) -> ScoreSchema:
-        """The protocol's schema, over its own levels or over the dataset's."""
-        return self.protocol.schema.with_levels(self.dataset.levels)
+        """The protocol's schema over its own levels or the dataset's, without a composite of what is not asked."""
+        return self.protocol.schema.with_levels(self.dataset.levels).with_probed_metrics(self.metrics)
 
     @property
     def name(self) -> str:
         return self.dataset.name
+
+    @property
+    def title(self) -> str:
+        """What it is called: by a name of its own or, without one, by its kind."""
+        return self.dataset.title or self.dataset.name
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -154,7 +154,23 @@ class ScoreSchema:
     def with_levels(self, levels: tuple[Level, ...]) -> ScoreSchema:
         """Return the same over a dataset's levels; those of samples' parts are the protocol's own."""
         parts = tuple(level for level in self.levels if level.groups_sub_scores)
-        return replace(self, levels=(*levels, *parts)) if levels else self
+        own = {level.name for level in parts}
+        kept = (level for level in levels if level.name not in own)
+        return replace(self, levels=(*kept, *parts)) if levels else self
+
+    def with_probed_metrics(self, metrics: Collection[str]) -> ScoreSchema:
+        """Return the same without the composite if nothing is asked or measured for one of its metrics.
+
+        Models are then ranked by the first of `metrics`.
+        """
+        if self.composite is None:
+            return self
+        absent = [name for name, weight in self.composite.weights.items() if weight > 0 and name not in metrics]
+        there = [metric.name for metric in self.metrics if metric.name in metrics]
+        if not absent or not there:
+            return self
+        reason = f"no {self.composite.name}, because nothing is asked for {' and '.join(absent)}; ranked by {there[0]}"
+        return replace(self, composite=None, rank_by=there[0], ranking_description=reason)
 
     def find_level(self, name: str) -> Level:
         """Return the level called `name`, in the singular or the plural."""

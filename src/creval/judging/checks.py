@@ -33,7 +33,7 @@ def check_inputs(plan: Plan, judges: Sequence[Judge], prompts: Mapping[str, Prom
     if not questions and not measured:
         raise CrevalError(
             f"the protocol {benchmark.protocol.name!r} has nothing to ask about the "
-            f"chosen samples of {benchmark.name!r}."
+            f"chosen samples of {benchmark.title!r}. Give another `protocol`, such as viescore or creval."
         )
     if settings.stopping_rule is not None:
         from creval.judging.stopping_monitor import require_decidable

@@ -154,7 +154,10 @@ def open_image_metrics(
     return found
 
 
-MODEL_SLOTS = ("aesthetic", "boxes", "clip", "depth", "face", "imaging", "pose", "siglip", "style", "subject")
+MODEL_SLOTS = (
+    *("aesthetic", "boxes", "clip", "depth", "dreamsim", "face", "hps", "image_reward", "imaging", "lpips"),
+    *("pose", "siglip", "style", "subject"),
+)
 """What creval's own metrics take models for, where one can be chosen."""
 
 

@@ -1,9 +1,12 @@
-"""How alike the structure of an edit and of its source is (SSIM, Wang et al. 2004).
+"""How alike the structure of an edit and of its source is (SSIM, Wang et al. 2004; MS-SSIM, Wang et al. 2003).
 
 As ICE-Bench's release computes it, which takes it from pyiqa: on luma in whole numbers
 (0.299 R + 0.587 G + 0.114 B), with a Gaussian window of 11 pixels and sigma 1.5, only where the
 whole window lies in the picture, without making large pictures smaller; where contrast and
 structure of a window speak against each other (a negative product), it counts as 0.
+
+MS-SSIM = cs_1^0.0448 cs_2^0.2856 cs_3^0.3001 cs_4^0.2363 ssim_5^0.1333 over five scales, each half as large as the one
+before (means of 2 x 2 pixels); cs is the mean of contrast and structure alone, and a negative mean counts as 0.
 """
 
 from __future__ import annotations
@@ -26,6 +29,8 @@ WINDOW, SIGMA = 11, 1.5
 _C1, _C2 = (0.01 * 255) ** 2, (0.03 * 255) ** 2
 _STRIP_ROWS, _THREADS = 96, 4
 _WEIGHTS = np.array([[0.299, 0.587, 0.114]])
+SCALE_WEIGHTS = (0.0448, 0.2856, 0.3001, 0.2363, 0.1333)
+MIN_SIDE = WINDOW * 2 ** (len(SCALE_WEIGHTS) - 1)
 
 
 class Ssim(ImageMetric):
@@ -47,6 +52,25 @@ class Ssim(ImageMetric):
         return {"ssim": ssim(luma(source), luma(edit))}
 
 
+class MsSsim(ImageMetric):
+    """SSIM over five scales."""
+
+    info = MetricInfo(
+        "ms_ssim",
+        "how alike the structure of edit and source is, over five scales",
+        (Metric("ms_ssim", "MS-SSIM of luma", 0.0, 1.0),),
+        "similarity",
+        needs=("source",),
+        paper="Wang et al., Asilomar Conference on Signals, 2003",
+    )
+
+    def measure(self, inputs: MetricInputs, features: Sequence[FeatureArray]) -> dict[str, float]:  # noqa: ARG002
+        source, edit = inputs.source.image, inputs.edit_at_source_size().image
+        if min(source.size) < MIN_SIDE:
+            raise NotMeasurable(f"a side of the source has fewer than {MIN_SIDE} pixels")
+        return {"ms_ssim": ms_ssim(luma(source), luma(edit))}
+
+
 def luma(image: Image.Image) -> Luma:
     """How light each pixel is, in whole numbers from 0 to 255."""
     import cv2
@@ -61,21 +85,44 @@ def luma(image: Image.Image) -> Luma:
 
 def ssim(first: Luma, second: Luma, *, clipped: bool = True) -> float:
     """Return the mean SSIM of two lumas of one size; if not `clipped`, negative windows count, as in the paper."""
+    return _mean_terms(first, second, clipped)[0]
+
+
+def ms_ssim(first: Luma, second: Luma) -> float:
+    """Return the MS-SSIM of two lumas of one size, both of whose sides have `MIN_SIDE` pixels or more."""
+    a, b = first.astype(np.float64), second.astype(np.float64)
+    found = 1.0
+    for weight in SCALE_WEIGHTS[:-1]:
+        found *= max(0.0, _mean_terms(a, b, clipped=False)[1]) ** weight
+        a, b = _halve(a), _halve(b)
+    return float(found * max(0.0, _mean_terms(a, b, clipped=False)[0]) ** SCALE_WEIGHTS[-1])
+
+
+def _halve(image: Floats) -> Floats:
+    """Return the means of 2 x 2 pixels; a last odd row or column is left out."""
+    height, width = image.shape[0] // 2 * 2, image.shape[1] // 2 * 2
+    even: Floats = image[:height, :width].reshape(height // 2, 2, width // 2, 2).mean(axis=(1, 3))
+    return even
+
+
+def _mean_terms(first: Luma | Floats, second: Luma | Floats, clipped: bool) -> tuple[float, float]:
+    """Return the means over all windows of SSIM, and of contrast and structure alone."""
     edge = WINDOW // 2
     inner = int(first.shape[0]) - 2 * edge, int(first.shape[1]) - 2 * edge
 
-    def strip(top: int) -> float:
+    def strip(top: int) -> tuple[float, float]:
         rows = slice(top, top + _STRIP_ROWS + 2 * edge)
-        return _strip_sum(first[rows], second[rows], edge, clipped)
+        return _strip_sums(first[rows], second[rows], edge, clipped)
 
     # Strip by strip: what does not fit into the processor's cache takes twice as long.
     with ThreadPoolExecutor(_THREADS) as pool:
-        total = sum(pool.map(strip, range(0, inner[0], _STRIP_ROWS)))
-    return total / (inner[0] * inner[1])
+        sums = list(pool.map(strip, range(0, inner[0], _STRIP_ROWS)))
+    windows = inner[0] * inner[1]
+    return sum(whole for whole, _ in sums) / windows, sum(structure for _, structure in sums) / windows
 
 
-def _strip_sum(first: Luma, second: Luma, edge: int, clipped: bool) -> float:
-    """The sum of SSIM over all windows in a strip."""
+def _strip_sums(first: Luma | Floats, second: Luma | Floats, edge: int, clipped: bool) -> tuple[float, float]:
+    """The sums of SSIM, and of contrast and structure alone, over all windows in a strip."""
     import cv2
 
     a, b = first.astype(np.float64), second.astype(np.float64)
@@ -92,4 +139,5 @@ def _strip_sum(first: Luma, second: Luma, edge: int, clipped: bool) -> float:
     structure = (2 * (blurred(a * b) - both) + _C2) / (spread + _C2)
     if clipped:
         np.maximum(structure, 0.0, out=structure)
-    return float(((2 * both + _C1) / (squares + _C1) * structure).sum())
+    whole = (2 * both + _C1) / (squares + _C1) * structure
+    return float(whole.sum()), float(structure.sum())

@@ -13,6 +13,7 @@ from creval.core.edit_record import EditStatus
 from creval.core.files import is_file
 from creval.core.verdict import VerdictStatus
 from creval.reporting.output import OutputTable
+from creval.store.manifest import benchmark_title
 from creval.store.run import Run
 
 _MAX_NAMES = 30  # samples that are named one by one
@@ -26,7 +27,9 @@ def run_facts_table(run: Run) -> OutputTable:
 def _facts(run: Run) -> Iterator[tuple[str, str]]:
     manifest = run.manifest
     folder = Path(manifest.get("benchmark_folder", "")).name
-    yield "benchmark", manifest["benchmark"] + (f" in {folder}" if folder else "")
+    title, kind = benchmark_title(manifest), manifest["benchmark"]
+    kinds = f" ({kind})" if kind != title else ""
+    yield "benchmark", title + kinds + (f" in {folder}" if folder not in ("", title) else "")
     protocol = manifest.get("protocol", manifest["benchmark"])
     if protocol != manifest["benchmark"]:
         yield "protocol", protocol

@@ -11,6 +11,7 @@ from creval.core.formatting import escape_control, pluralise
 from creval.reporting.numbers import format_estimate, format_places
 from creval.stats.missing import ZERO
 from creval.stats.scorecard import MIN_CLUSTERS, SAMPLE_LEVEL, Difference, Scorecard
+from creval.store.manifest import benchmark_title
 
 if TYPE_CHECKING:
     from creval.analysis.correction import CorrectedScores
@@ -90,13 +91,18 @@ def basis_sentence(
     table = card.table
     formula = f"; {table.schema.formula}" if table.schema.formula else ""
     judge = f"judge {escape_control(manifest['judge'])}" if manifest["judge"] else "measured"
-    asked = manifest.get("protocol", manifest["benchmark"])
-    protocol = f", asked as {escape_control(asked)}" if asked != manifest["benchmark"] else ""
     return (
-        f"{manifest['benchmark']}{protocol}, {judge}, {samples_phrase(table)}{formula}; beside a "
+        f"{escape_control(benchmark_phrase(manifest))}, {judge}, {samples_phrase(table)}{formula}; beside a "
         "value the share of its questions that were scored, in brackets its 95 % interval over "
         f"samples ({resamples} resamples); {marks}."
     )
+
+
+def benchmark_phrase(manifest: Mapping[str, Any]) -> str:
+    """Return the benchmark's name, its kind, and the protocol, each unless it says the same as one before."""
+    title, kind = benchmark_title(manifest), manifest["benchmark"]
+    asked = manifest.get("protocol", kind)
+    return title + (f" ({kind})" if kind != title else "") + (f", asked as {asked}" if asked != kind else "")
 
 
 def samples_phrase(table: ScoreTable) -> str:

@@ -13,6 +13,7 @@ from creval.core.errors import require_known
 from creval.reporting import numbers
 from creval.reporting.output import BEST, ITALIC, SECOND, OutputTable, Row, TableCell
 from creval.stats.scorecard import AVERAGE_MODEL, SAMPLE_LEVEL, Scorecard, ScoreEstimate
+from creval.store.manifest import benchmark_title
 
 ModelGroups = Mapping[str, Sequence[str]]
 """Named groups of models; best and second are marked within each. Empty: all are one group."""
@@ -313,6 +314,7 @@ def scorecard_json(card: Scorecard, manifest: Mapping[str, Any], sample_groups: 
     average = {"average": found.pop(AVERAGE_MODEL)} if card.includes_average else {}
     return {
         "benchmark": manifest["benchmark"],
+        "title": benchmark_title(manifest),
         "protocol": manifest.get("protocol", manifest["benchmark"]),
         "judge": manifest["judge"],
         "strict": table.strict,

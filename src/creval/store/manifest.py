@@ -31,6 +31,8 @@ def describe_run(benchmark: Benchmark, judge: str, *, show_instruction: bool = F
     return {
         **software_versions(),
         "benchmark": benchmark.name,
+        "title": benchmark.title,
+        "question_metrics": list(benchmark.dataset.metrics),
         "protocol": benchmark.protocol.name,
         "benchmark_folder": str(benchmark.dataset.root.resolve()),
         "judge": judge,
@@ -38,6 +40,11 @@ def describe_run(benchmark: Benchmark, judge: str, *, show_instruction: bool = F
         "questions_digest": questions_digest(benchmark, show_instruction),
         "problems": sum(not finding.is_repaired for finding in benchmark.dataset.issues),
     }
+
+
+def benchmark_title(manifest: Mapping[str, Any]) -> str:
+    """Return the name of a run's benchmark; runs made before benchmarks had names have its kind."""
+    return str(manifest.get("title") or manifest["benchmark"])
 
 
 def require_same(

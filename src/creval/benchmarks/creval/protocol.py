@@ -30,27 +30,13 @@ class CREval(Protocol):
     has_strict = True
 
     def probes(self, sample: Sample) -> Sequence[Question]:
-        return sample.questions
+        return [question for question in sample.questions if question.metric in METRICS]
 
     def score(
         self, sample: Sample, probes: Sequence[Probe], values: Mapping[str, float | None], *, strict: bool = False
     ) -> dict[str, Score]:
         """`strict`: an unanswered question is wrong, and the reference is taken as released."""
-        sums = {metric: [0.0, 0.0, 0, 0] for metric in METRICS}  # right, weight, scored, total
-        for question in probes:
-            if isinstance(question, Question):
-                cell = sums[question.metric]
-                cell[3] += 1
-                if question.id in values:
-                    credit = self.credit(question, values[question.id], strict=strict)
-                    if credit is not None:
-                        cell[0] += question.weight * credit
-                        cell[1] += question.weight
-                        cell[2] += 1
-        return {
-            metric: Score(100.0 * right / weight if weight else None, int(scored), int(total))
-            for metric, (right, weight, scored, total) in sums.items()
-        }
+        return self.weighted_shares(probes, values, strict=strict)
 
     def credit(self, question: Question, value: float | None, *, strict: bool = False) -> float | None:
         if not strict:

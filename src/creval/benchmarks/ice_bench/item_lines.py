@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from creval.core.errors import CrevalError
-from creval.core.files import MAX_JSON_BYTES, clean_text, coerce_text, parse_json, read_bytes, replace_lone_surrogates
+from creval.core.files import MAX_JSON_BYTES, clean_text, coerce_text, read_bytes
+from creval.core.table_files import parse_json_line
 
 ITEMS_FILE = "data.jsonl"
 ITEMS_FOLDERS = ("dataset", "data")
@@ -28,16 +29,7 @@ def read_item_lines(path: Path) -> Iterator[tuple[int, dict[str, Any], str]]:
         raise CrevalError(f"{path} cannot be read: {error.strerror or error}.") from error
     for number, line in enumerate(lines, 1):
         if line.strip():
-            yield number, *parse_item_line(line)
-
-
-def parse_item_line(line: bytes) -> tuple[dict[str, Any], str]:
-    """The item in a line or, where there is none, an empty one and the reason."""
-    try:
-        found = parse_json(line.decode("utf-8-sig"))
-    except (ValueError, RecursionError) as error:
-        return {}, f"it is not valid JSON ({replace_lone_surrogates(str(error))[:200]})"
-    return (found, "") if isinstance(found, dict) else ({}, "it is no object")
+            yield number, *parse_json_line(line)
 
 
 def find_blanks(text: str) -> list[str]:

@@ -24,7 +24,6 @@ from creval.benchmarks.ice_bench.item_lines import (
     benchmark_root,
     clean_image_name,
     find_unfilled,
-    parse_item_line,
     read_item_lines,
     reference_names,
     resolve_image_path,
@@ -36,6 +35,7 @@ from creval.core.files import clean_text, coerce_text, dig, is_dropped, open_fil
 from creval.core.images import ImageError, read_image_size
 from creval.core.sample import Sample
 from creval.core.schema import Level
+from creval.core.table_files import parse_json_line
 
 LEVELS = (
     Level("overall", "overall", ("overall",), mean_of="task"),
@@ -62,7 +62,7 @@ def _has_items(path: Path) -> bool:
     """Whether one of the first lines is an item."""
     with open_file(path) as file:
         lines = file.read(_HEAD_BYTES).splitlines()
-    items = (parse_item_line(line)[0] for line in lines[:20])
+    items = (parse_json_line(line)[0] for line in lines[:20])
     return any({"ItemID", "Task"} <= item.keys() for item in items)
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from creval import __version__
 from creval.stats.scorecard import Scorecard
+from creval.store.manifest import benchmark_title
 
 SCHEMA = "creval-leaderboard"
 VERSION = 1
@@ -23,6 +24,7 @@ def leaderboard_json(card: Scorecard, manifest: Mapping[str, Any]) -> dict[str, 
         "version": VERSION,
         "creval": __version__,
         "benchmark": manifest["benchmark"],
+        "title": benchmark_title(manifest),
         "protocol": manifest.get("protocol", manifest["benchmark"]),
         "judge": manifest["judge"] or None,
         "date": manifest.get("date"),

@@ -8,6 +8,7 @@ from typing import Any
 from creval import __version__
 from creval.core.formatting import escape_markdown
 from creval.stats.scorecard import Scorecard
+from creval.store.manifest import benchmark_title
 
 FILES = {
     "verdicts": "one row a verdict: what one judge said in one repeat to one question on one edit",
@@ -57,7 +58,7 @@ def format_readme(
     """The export's own page; `frames` are its frames with their columns."""
     judge = manifest["judge"] or "none (measured)"
     lines = [
-        f"# {escape_markdown(str(manifest['benchmark']))}: scores of {len(card.models)} models",
+        f"# {escape_markdown(benchmark_title(manifest))}: scores of {len(card.models)} models",
         "",
         f"Exported by creval {__version__}. Judge: {escape_markdown(judge)}.",
         "",

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from creval.benchmarks import get_protocol
+from creval.benchmarks import protocol_of_run
 from creval.core import formatting
 from creval.core.benchmark import Protocol
 from creval.core.edit_record import EditKey, EditStatus
@@ -123,7 +123,7 @@ def _heavy_failures(run: Run, card: Scorecard) -> Iterator[tuple[str, str, list[
     if len(weights) < 2:
         return
     heaviest = max(weights)
-    protocol = get_protocol(run.manifest["protocol"])
+    protocol = protocol_of_run(run.manifest)
     heavy = {key: question for key, question in asked.items() if question.weight == heaviest}
     failed: Counter[str] = Counter()
     wanted = set(card.models)
@@ -197,7 +197,7 @@ def _gallery_sample(run: Run, card: Scorecard, name: str, link: Path | None) -> 
     answers: dict[tuple[str, str], list[VerdictRow]] = {}
     for answer in run.answers(sample=name):
         answers.setdefault((answer.edit.model, answer.probe), []).append(answer)
-    protocol = get_protocol(run.manifest["protocol"])
+    protocol = protocol_of_run(run.manifest)
     asked = [
         ShownQuestion(
             question,

@@ -14,6 +14,7 @@ from creval.reporting.html.template import render_page
 from creval.reporting.output import CommandOutput, OutputTable
 from creval.reporting.plots import describe_basis
 from creval.stats.scorecard import Scorecard
+from creval.store.manifest import benchmark_title
 from creval.store.provenance import read_provenance
 from creval.store.run import Run
 
@@ -72,7 +73,7 @@ def output_page(title: str, output: CommandOutput) -> str:
 
 def _page_title(card: Scorecard, manifest: Mapping[str, Any]) -> str:
     judged = f"judged by {manifest['judge']}" if manifest["judge"] else "measured"
-    return f"{manifest['benchmark']}: {pluralise(len(card.models), 'model')}, {judged}"
+    return f"{benchmark_title(manifest)}: {pluralise(len(card.models), 'model')}, {judged}"
 
 
 def _score_tables(card: Scorecard) -> list[OutputTable]:

@@ -10,7 +10,7 @@ from creval.core.formatting import escape_control
 from creval.core.schema import Metric
 from creval.reporting.numbers import format_estimate
 from creval.reporting.plots.names import escape_plot_text, wrap_label
-from creval.reporting.sentences import samples_phrase
+from creval.reporting.sentences import benchmark_phrase, samples_phrase
 from creval.reporting.tables import visible_columns
 from creval.stats.scorecard import Scorecard
 
@@ -44,12 +44,10 @@ def column_heading(card: Scorecard, column: str, level: str = "overall", panels:
 def describe_basis(card: Scorecard, manifest: Mapping[str, Any]) -> str:
     """What a plot rests on: the benchmark, the judge, the samples, and how columns are made."""
     table = card.table
-    asked = manifest.get("protocol", manifest["benchmark"])
-    protocol = f", asked as {asked}" if asked != manifest["benchmark"] else ""
     judge = f"judge {manifest['judge']}" if manifest["judge"] else "measured"
     strict = ", strict" if table.strict else ""
     formula = f" {table.schema.formula}." if table.schema.formula else ""
-    return escape_plot_text(f"{manifest['benchmark']}{protocol}, {judge}, {samples_phrase(table)}{strict}.{formula} ")
+    return escape_plot_text(f"{benchmark_phrase(manifest)}, {judge}, {samples_phrase(table)}{strict}.{formula} ")
 
 
 def values_text(card: Scorecard, columns: Sequence[str]) -> str:

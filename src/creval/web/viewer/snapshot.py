@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from creval.analysis.scoring import build_score_table
-from creval.benchmarks import get_protocol
+from creval.benchmarks import protocol_of_run
 from creval.core.benchmark import Protocol
 from creval.core.errors import CrevalError
 from creval.core.files import gc_paused
@@ -22,6 +22,7 @@ from creval.core.schema import Level, ScoreSchema
 from creval.reporting import missing_edits, sentences
 from creval.stats.score_table import ScoreTable
 from creval.stats.scorecard import Scorecard, build_scorecard
+from creval.store.manifest import benchmark_title
 
 if TYPE_CHECKING:
     from creval.store.lookup import RunLookup
@@ -72,6 +73,11 @@ class Snapshot:
     missing: tuple[MissingEdit, ...] = ()
     unsupported: frozenset[tuple[str, str]] = frozenset()
     scores_outdated: bool = True
+
+    @property
+    def title(self) -> str:
+        """The benchmark's name."""
+        return benchmark_title(self.manifest)
 
     @cached_property
     def sample_positions(self) -> Mapping[str, int]:
@@ -162,7 +168,7 @@ class Snapshot:
 
 def take_snapshot(run: RunLookup, previous: Snapshot | None = None) -> Snapshot:
     """A snapshot of a run, still without scores of its own."""
-    protocol = get_protocol(run.manifest["protocol"])
+    protocol = protocol_of_run(run.manifest)
     items = tuple(
         SampleProbe(sample, probe, place) for sample, probes in run.probes.items() for place, probe in enumerate(probes)
     )
@@ -174,7 +180,7 @@ def take_snapshot(run: RunLookup, previous: Snapshot | None = None) -> Snapshot:
         folder=str(run.folder),
         manifest=run.manifest,
         protocol=protocol,
-        schema=protocol.schema.with_levels(run.levels),
+        schema=table.schema if table is not None else protocol.schema.with_levels(run.levels),
         models=run.models,
         samples=run.samples,
         items=items,

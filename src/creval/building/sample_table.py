@@ -1,0 +1,222 @@
+"""A table of one's own samples, from a folder of images or from any table: what `creval init samples` writes."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from creval.benchmarks import check_title, write_title
+from creval.benchmarks.own_samples import question_rows, sample_rows
+from creval.benchmarks.own_samples.release import QUESTION_FILES, SAMPLE_FILES, find_table, read_own_samples
+from creval.building.creval.sources import safe_filename
+from creval.building.image_files import find_image_names
+from creval.core.benchmark import DatasetIssue, IssueList
+from creval.core.errors import CrevalError
+from creval.core.files import atomic_copy, atomic_write, clean_text, filename_stem, replace_lone_surrogates
+from creval.core.sample import Sample
+from creval.core.table_files import read_table
+
+IMAGES_FOLDER = "images"
+_IMAGE_FIELDS = ("source", "mask", "references")
+
+
+@dataclass(frozen=True)
+class SampleTable:
+    """A table of samples as it is now: which can be used, and what is wrong with the others."""
+
+    path: Path
+    rows: int
+    samples: tuple[Sample, ...]
+    issues: tuple[DatasetIssue, ...]
+    written: bool
+    copied: int = 0
+    unreadable: tuple[str, ...] = ()
+
+    @property
+    def issue_counts(self) -> dict[str, int]:
+        """How often each thing is wrong, by what it is."""
+        return dict(Counter(issue.rule for issue in self.issues))
+
+
+def init_sample_table(
+    folder: Path, images: Path | None = None, table: Path | None = None, *, questions: bool = False, name: str = ""
+) -> SampleTable:
+    """Write samples.csv (of JSONL, samples.jsonl) into a folder unless it holds one, and say what is missing.
+
+    Images that lie elsewhere are copied. With `questions`, a questions.csv to fill in is written as well.
+    """
+    if folder.exists() and not folder.is_dir():
+        raise CrevalError(f"{folder} is a file; give a folder.")
+    check_title(name)
+    held = find_table(folder, SAMPLE_FILES)
+    if held and (images or table):
+        raise CrevalError(f"{folder} holds {held.name} already. Give another folder, or change that table.")
+    copied, unreadable = 0, list[str]()
+    if held is None:
+        if images is None and table is None and not folder.is_dir():
+            raise CrevalError(f"{folder} does not exist: give `images` FOLDER or `table` FILE.")
+        copied, unreadable = _write_table(folder, images, table)
+    write_title(folder, name)
+    if questions and find_table(folder, QUESTION_FILES) is None:
+        _write_questions(folder)
+    issues = IssueList()
+    found = read_own_samples(folder.resolve(), issues)
+    return SampleTable(
+        folder / found.table.name, found.rows, found.samples, tuple(issues), held is None, copied, tuple(unreadable)
+    )
+
+
+def _write_table(folder: Path, images: Path | None, table: Path | None) -> tuple[int, list[str]]:
+    """Write a table; return how many images were copied, and which rows could not be read."""
+    if images is not None and not images.is_dir():
+        raise CrevalError(f"`images` {images} is not a folder.")
+    gathered = _ImageGatherer(
+        folder, [images, table.parent] if table and images else [table.parent if table else images]
+    )
+    unreadable, rows = list[str](), list[dict[str, Any]]()
+    if table is None:
+        found = images or folder
+        names = find_image_names(found)
+        if not names:
+            raise CrevalError(f"{found} holds no image. Give `images` FOLDER or `table` FILE.")
+        rows = [{"source": gathered.place((found / name).as_posix())} for name in names]
+    else:
+        for row in read_table(table):
+            if row.problem:
+                unreadable.append(f"{table.name}, line {row.line}: {row.problem}")
+            else:
+                rows.append(_normalise_row(row.cells, gathered))
+        if not any({"source", "instruction"} & row.keys() for row in rows) and rows:
+            found = ", ".join(list(dict.fromkeys(name for row in rows for name in row))[:8])
+            raise CrevalError(f"{table} has no column source or instruction; it has {found}. Name its columns so.")
+        if not rows:
+            raise CrevalError(f"{table} has no row that can be read{f': {unreadable[0]}' if unreadable else ''}.")
+    _number_ids(rows)
+    as_lines = table is not None and table.suffix.casefold() in (".jsonl", ".ndjson")
+    path = folder / SAMPLE_FILES[as_lines]
+    folder.mkdir(parents=True, exist_ok=True)
+    copied = gathered.copy()
+    atomic_write(path, _format_lines(rows) if as_lines else _format_csv(rows))
+    return copied, unreadable
+
+
+class _ImageGatherer:
+    """Finds the images that a table names, and says where in the benchmark's folder they are to lie."""
+
+    def __init__(self, folder: Path, bases: Sequence[Path | None]) -> None:
+        self._folder = folder.resolve()
+        self._bases = [base.resolve() for base in bases if base is not None]
+        self._names: dict[Path, str] = {}
+        self._taken: set[str] = set()
+        self._by_stem: dict[str, list[str]] | None = None
+
+    def place(self, named: str) -> str:
+        """Return the name of an image in the benchmark; of one that is not found, the name as it was given."""
+        path = self._find(named.replace("\\", "/"))
+        if path is None:
+            return named
+        if path.is_relative_to(self._folder):
+            return path.relative_to(self._folder).as_posix()
+        if path not in self._names:
+            self._names[path] = self._free_name(path)
+        return self._names[path]
+
+    def _find(self, named: str) -> Path | None:
+        """Return the file that a name stands for in one of the folders, by its path, its name or its stem."""
+        if "\0" in named or not named:
+            return None
+        for base in (self._folder, *self._bases):
+            for candidate in (base / named, base / PurePosixPath(named).name):
+                path = Path(os.path.realpath(candidate))
+                if path.is_relative_to(base) and path.is_file():
+                    return path
+        if self._by_stem is None:
+            self._by_stem = {}
+            for name in find_image_names(self._bases[0]) if self._bases and not PurePosixPath(named).suffix else ():
+                self._by_stem.setdefault(filename_stem(name), []).append(name)
+        matches = self._by_stem.get(named, [])
+        return self._bases[0] / matches[0] if len(matches) == 1 else None
+
+    def _free_name(self, path: Path) -> str:
+        stem, name, number = safe_filename(path.stem), "", 1
+        while not name or name.casefold() in self._taken or (self._folder / name).exists():
+            name = f"{IMAGES_FOLDER}/{stem}{f'-{number}' if number > 1 else ''}{path.suffix.lower()}"
+            number += 1
+        self._taken.add(name.casefold())
+        return name
+
+    def copy(self) -> int:
+        """Copy what lies elsewhere; return how many images that were."""
+        for path, name in self._names.items():
+            atomic_copy(path, self._folder / name)
+        return len(self._names)
+
+
+def _normalise_row(cells: Mapping[str, Any], gathered: _ImageGatherer) -> dict[str, Any]:
+    """Return a row under the names that a table of samples has, with its images in their places."""
+    row: dict[str, Any] = {}
+    for column, value in cells.items():
+        tag = sample_rows.is_tag(column)
+        name = sample_rows.field_name(column)
+        if tag and name in (*sample_rows.COLUMNS, *sample_rows.ALIASES):
+            name = column
+        row.setdefault(name, value)
+    for field in _IMAGE_FIELDS:
+        if field in row:
+            parts = sample_rows.split_cell(row[field]) if field == "references" else [clean_text(row[field])]
+            placed = [gathered.place(part) for part in parts]
+            row[field] = placed if field == "references" else placed[0]
+    return row
+
+
+def _number_ids(rows: Iterable[dict[str, Any]]) -> None:
+    """Give every row without an id one of its own, made of its image's name."""
+    taken = {clean_text(row.get("id")).casefold() for row in rows}
+    for row in rows:
+        if clean_text(row.get("id")) or not row.get("source"):
+            continue
+        stem, number = safe_filename(filename_stem(str(row["source"]))), 1
+        name = stem
+        while name.casefold() in taken:
+            number += 1
+            name = f"{stem}-{number}"
+        taken.add(name.casefold())
+        row["id"] = name
+
+
+def _format_csv(rows: Sequence[Mapping[str, Any]]) -> str:
+    used = dict.fromkeys(name for row in rows for name in row)
+    first = ("id", "source", "instruction")
+    columns = [*first, *(name for name in sample_rows.COLUMNS if name in used and name not in first)]
+    columns += [name for name in used if name not in columns]
+    out = io.StringIO()
+    writer = csv.DictWriter(out, columns, restval="", lineterminator="\n")
+    writer.writeheader()
+    for row in rows:
+        writer.writerow({name: "|".join(cell) if isinstance(cell, list) else cell for name, cell in row.items()})
+    return replace_lone_surrogates(out.getvalue())
+
+
+def _format_lines(rows: Iterable[Mapping[str, Any]]) -> str:
+    lines = (json.dumps({"id": "", "instruction": "", **row}, ensure_ascii=False) for row in rows)
+    return replace_lone_surrogates("".join(f"{line}\n" for line in lines))
+
+
+def _write_questions(folder: Path) -> None:
+    """Write a table with a question to fill in for each row that has an id."""
+    table = find_table(folder, SAMPLE_FILES)
+    rows = read_table(table) if table else []
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(question_rows.COLUMNS)
+    for row in rows:
+        if identity := clean_text(row.cells.get("id")) or filename_stem(clean_text(row.cells.get("source"))):
+            writer.writerow([identity, "IF", "", "Yes", 1])
+    atomic_write(folder / QUESTION_FILES[0], replace_lone_surrogates(out.getvalue()))
