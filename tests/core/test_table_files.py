@@ -83,12 +83,12 @@ def test_a_head_that_says_nothing_is_refused(content: str, said: str, tmp_path: 
 def test_what_is_no_file_or_too_large_is_refused_before_it_is_read(tmp_path: Path) -> None:
     with pytest.raises(CrevalError, match="cannot be read"):
         read_table(tmp_path / "absent.csv")
-    with pytest.raises(CrevalError, match="is not a file"):
+    with pytest.raises(CrevalError, match="cannot be read"):
         read_table(tmp_path)
     large = table(tmp_path, "")
     with large.open("wb") as file:
         os.truncate(file.fileno(), MAX_TABLE_BYTES + 1)
-    with pytest.raises(CrevalError, match="split it"):
+    with pytest.raises(CrevalError, match="cannot be read: .* MB"):
         read_table(large)
 
 

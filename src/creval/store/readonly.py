@@ -49,8 +49,8 @@ def read_stored_manifest(folder: Path) -> dict[str, Any]:
     path = folder / DATABASE
     if not path.is_file() or not path.stat().st_size:
         return {}
-    with closing(open_readonly(path)) as connection:
-        return database_schema.read_manifest(connection)
+    with closing(open_readonly(path)) as connection, explained(connection, path):
+        return database_schema.read_manifest(connection, path)
 
 
 def read_stored_texts(folder: Path) -> StoredTexts:
