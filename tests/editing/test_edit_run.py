@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -72,7 +72,7 @@ def fake() -> Iterator[str]:
 def run_of(
     bench: Path,
     out: Path,
-    editor: str = "touchstone:faithful",
+    editor: str | Callable[..., Any] = "touchstone:faithful",
     *,
     limit: int | None = None,
     options: EditorOptions | None = None,
@@ -164,7 +164,7 @@ def test_another_choice_is_estimated_for_itself(bench: Path, tmp_path: Path) -> 
 def test_what_failed_may_come_later_and_be_picked(bench: Path, tmp_path: Path) -> None:
     use: dict[str, Any] = {"strategy": "best-of:2", "judge": "truth"}
     broken.add("yes")
-    editor, settings = f"python:{HERE}:moody", EditSettings(attempts=1)
+    editor, settings = moody, EditSettings(attempts=1)
     first = run_of(bench, tmp_path / "M", editor, limit=3, settings=settings, **use).run()
     assert first.statuses == {"done": 2, "failed": 1}
     broken.clear()
@@ -177,9 +177,13 @@ def test_a_kept_image_that_was_damaged_is_made_again(bench: Path, tmp_path: Path
     run_of(bench, out, limit=2).run()
     first, second = sorted(out.glob("*.png"))
     whole = first.read_bytes()
-    first.write_bytes(b"scribbled over")
+    first.unlink()
+    first.write_bytes(b"another file in its place")
     again = run_of(bench, out, limit=2).run()
     assert (again.progress.requests_sent, first.read_bytes()) == (0, whole), "what was kept is as it was"
+    first.write_bytes(b"scribbled over")
+    again = run_of(bench, out, limit=2).run()
+    assert (again.progress.requests_sent, first.read_bytes()) == (1, whole), "it was the only copy"
     for path in (out / ".made").iterdir():
         if path.read_bytes() == second.read_bytes():
             path.write_bytes(b"")

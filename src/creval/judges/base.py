@@ -81,6 +81,11 @@ class Judge(ABC):
         """What a run's manifest keeps about the judge."""
         return {"model": self.model, "vision": self.vision.name}
 
+    @property
+    def fingerprint(self) -> Mapping[str, Any]:
+        """The state of what it runs, by name, as of an editor: another state is asked about."""
+        return {}
+
     async def open(self) -> None:  # noqa: B027
         """Get ready, in the event loop in which the asking happens."""
 

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import asyncio
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from creval.core.errors import CrevalError
 from creval.judges.base import Judge, JudgeOptions, JudgeRequest, JudgeResponse
@@ -33,6 +35,11 @@ class CommandJudge(Judge):
         for parameter in options.parameters:
             raise CrevalError(f"`parameters` {parameter}: a command has nothing to set.")
         self.price, self._timeout = options.price, options.timeout
+        self._digests = self._template.digests
+
+    @property
+    def fingerprint(self) -> Mapping[str, Any]:
+        return {"files": self._digests}
 
     async def ask(self, request: JudgeRequest) -> JudgeResponse:
         return JudgeResponse(tuple([await self._run(request) for _ in request.repeats]), 0, 0, 0.0)
@@ -41,7 +48,7 @@ class CommandJudge(Judge):
         with tempfile.TemporaryDirectory(prefix="creval-", ignore_cleanup_errors=True) as name:
             folder = Path(name)
             arguments = await asyncio.to_thread(self._write_inputs, request, folder)
-            said = await run_program(self.name, arguments, folder, self._timeout)
+            said = await run_program(self.name, arguments, self._timeout)
             try:
                 with (folder / "reply.txt").open("rb") as file:
                     return Completion(file.read(_MAX_REPLY_BYTES).decode("utf-8", "replace"))

@@ -21,7 +21,7 @@ from creval.metrics.base import ImageMetric, MetricInfo
 from creval.metrics.features import FeatureArray
 from creval.metrics.metric_inputs import MetricInputs, NotMeasurable
 from creval.providers.call_errors import CallError
-from creval.providers.user_functions import accepts_argument, import_callable
+from creval.providers.user_functions import import_callable, read_signature
 from creval.providers.user_programs import ProgramTemplate, run_program
 
 PLACEHOLDERS = ("edit", "source", "source?", "mask", "mask?", "references", "instruction", "output")
@@ -72,7 +72,8 @@ class _FunctionMetric(ImageMetric):
             "instruction": lambda: inputs.sample.instruction,
         }
         function = type(self).function
-        taken = {name: make() for name, make in given.items() if accepts_argument(function, name)}
+        signature = read_signature(function)
+        taken = {name: make() for name, make in given.items() if signature.accepts(name)}
         return {self.info.values[0].name: float(function(**taken))}
 
 
@@ -100,7 +101,7 @@ class _CommandMetric(ImageMetric):
             )
             said = ""
             try:
-                said = asyncio.run(run_program(self.name, arguments, Path(folder), _TIMEOUT))
+                said = asyncio.run(run_program(self.name, arguments, _TIMEOUT))
                 return {self.info.values[0].name: float(output.read_text(encoding="utf-8"))}
             except CallError as error:
                 raise NotMeasurable(str(error)) from error
