@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import signal
 import subprocess
@@ -186,9 +187,8 @@ def test_an_instruction_that_begins_with_a_dash_reaches_a_program(bench: Path, t
     )
     dashed = tmp_path / "bench"
     shutil.copytree(bench, dashed)
-    entries = json.loads((dashed / "instruction.json").read_text())
-    text = json.dumps(entries).replace('"input_prompt": "', '"input_prompt": "--draw ')
-    (dashed / "instruction.json").write_text(text)
+    text = (dashed / "instruction.json").read_text()
+    (dashed / "instruction.json").write_text(re.sub('"input_prompt": "[^"]*"', '"input_prompt": "--redder"', text))
     start = f"command:{sys.executable} {program} --image={{source}} --out={{output}}"
     edit = ["edit", dashed, "--limit", "1", "--attempts", "1", "--editor"]
     done = in_process(*edit, f"{start} --text={{instruction}}", "--out", tmp_path / "value")

@@ -52,11 +52,10 @@ def run_of(
 def colours(result: EditRunResult | None = None) -> Counter[str]:
     """The images in the folder by the first pixel's colour, and that they are those of the result."""
     found: Counter[str] = Counter()
+    names = {(255, 0, 0): "red", (0, 0, 255): "blue", (0, 128, 0): "green"}
     for path in Path("M").glob("*.png"):
         with Image.open(path) as image:
-            found[
-                {(255, 0, 0): "red", (0, 0, 255): "blue", (0, 128, 0): "green"}[image.convert("RGB").getpixel((0, 0))]
-            ] += 1  # type: ignore[index]
+            found[next(name for pixel, name in names.items() if image.convert("RGB").getpixel((0, 0)) == pixel)] += 1
     if result is not None:
         assert sum(found.values()) == result.statuses["done"]
     return found

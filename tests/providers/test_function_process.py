@@ -153,7 +153,11 @@ def test_a_change_in_a_module_or_one_beside_it_is_another_digest(folder: Path) -
     (package / "__init__.py").write_text("from tools.other import f")
     (package.parent / "other.py").write_text("def f(): pass")
     (package.parent / "unused.py").write_text("")
-    assert list(ProcessRunner("tools.inside:f").digests) == ["__init__.py", "inside/__init__.py", "other.py"]
+    (package.parent / "later.py").write_text("from . import inside")
+    (package / "__init__.py").write_text("from tools.other import f\ndef g():\n    from ..later import h")
+    assert list(ProcessRunner("tools.inside:f").digests) == [
+        f"tools/{name}.py" for name in ("__init__", "inside/__init__", "later", "other")
+    ]
 
 
 def test_a_command_is_its_program_and_the_files_among_its_words(folder: Path) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import pytest
 
 from creval.core.errors import CrevalError
@@ -12,7 +14,7 @@ KEEP, REDO = ChangeChoice(keep_old=True), ChangeChoice(redo=True)
 
 
 def go_on(
-    before: VersionHistory | None, now: dict[str, object], choice: ChangeChoice = STOP_IF_CHANGED
+    before: VersionHistory | None, now: Mapping[str, object], choice: ChangeChoice = STOP_IF_CHANGED
 ) -> VersionHistory:
     return continue_history(before and before.entries, now, choice, "x was made with another version of y", "out")
 

@@ -9,9 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import tempfile
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from creval.core.errors import CrevalError
 from creval.judges.base import Judge, JudgeOptions, JudgeRequest, JudgeResponse
@@ -35,11 +33,7 @@ class CommandJudge(Judge):
         for parameter in options.parameters:
             raise CrevalError(f"`parameters` {parameter}: a command has nothing to set.")
         self.price, self._timeout = options.price, options.timeout
-        self._digests = self._template.digests
-
-    @property
-    def fingerprint(self) -> Mapping[str, Any]:
-        return {"files": self._digests}
+        self.code_digests = self._template.digests
 
     async def ask(self, request: JudgeRequest) -> JudgeResponse:
         return JudgeResponse(tuple([await self._run(request) for _ in request.repeats]), 0, 0, 0.0)

@@ -37,7 +37,9 @@ def open_python_judge(spec: str, where: str, options: JudgeOptions) -> Judge:
     if not runner.is_class:
         return FunctionJudge(spec, where, options, runner)
     runner.abandon()
-    return create(Judge, import_callable(where), spec, where, options)  # type: ignore[type-abstract]
+    judge = create(Judge, import_callable(where), spec, where, options)  # type: ignore[type-abstract]
+    judge.code_digests = runner.digests
+    return judge
 
 
 class FunctionJudge(Judge):
@@ -52,12 +54,8 @@ class FunctionJudge(Judge):
         self.name, self.model, self.notes = name, model, []
         self.price = options.price
         runner: FunctionRunner = function if isinstance(function, ProcessRunner) else ThreadRunner(function)
-        self._signature, self._digests = runner.signature, runner.digests
+        self._signature, self.code_digests = runner.signature, runner.digests
         self._caller = FunctionCaller[str](runner, options.timeout)
-
-    @property
-    def fingerprint(self) -> Mapping[str, Any]:
-        return {"files": self._digests}
 
     async def open(self) -> None:
         self._caller.open()

@@ -19,6 +19,7 @@ from creval.core.edit_record import EditStatus
 from creval.core.files import gc_frozen, replace_lone_surrogates
 from creval.judges.judge_spec import JudgeSpec, judge_name, open_judges, resize_rule
 from creval.judging.checks import check_inputs, file_warnings, judging_warnings, require_same_judging
+from creval.judging.code_changes import CodeChanges
 from creval.judging.measurements import find_pending_measurements, run_measurements
 from creval.judging.metric_models import METRIC_MODELS_KEY, RunMetrics
 from creval.judging.persist import find_changed_edits, save_plan
@@ -27,6 +28,7 @@ from creval.judging.summary import JudgeSummary, summarise_run
 from creval.judging.workers import JudgeWorkers
 from creval.prompts import Prompt, load_prompt
 from creval.store import DATABASE, RunWriter, open_run
+from creval.store.code_versions import ChangeChoice
 from creval.store.edit_folders import find_edits
 from creval.store.manifest import describe_run
 from creval.store.provenance import PROVENANCE_KEY
@@ -49,7 +51,8 @@ class JudgeRun:
         dry_run: bool = False,
     ) -> None:
         judge = replace_lone_surrogates(judge) if isinstance(judge, str) else judge
-        self.benchmark, self.run_folder = benchmark, Path(run)
+        # A user's code that changes the working folder cannot move what creval writes.
+        self.benchmark, self.run_folder = benchmark, Path(run).absolute()
         self.settings = settings or JudgeSettings()
         options = replace(self.settings.judge_options(), key_optional=dry_run)
         self.judges = open_judges(judge, options) if judge else []
@@ -60,6 +63,12 @@ class JudgeRun:
         self.found_edits = find_edits(edits, dataset.samples, dataset.match_edit_file, dataset.read_model_outputs)
         self.plan = Plan(benchmark, self.found_edits, self.settings)
         self.run_metrics = RunMetrics(self.run_folder, self.plan.image_metric_names, self.settings.metric_models)
+        measured = zip(self.run_metrics.voices(), self.run_metrics.image_metrics.values(), strict=True)
+        digests = {judge.name: judge.code_digests for judge in self.judges}
+        self._code_changes = CodeChanges(
+            digests | {voice: metric.code_digests for voice, metric in measured},
+            ChangeChoice(self.settings.keep_old, self.settings.redo),
+        )
         named = {q.prompt for questions in self.plan.questions.values() for q in questions}
         self.prompts: dict[str, Prompt] = {
             name: load_prompt(name or benchmark.protocol.prompt, self.settings.prompts, benchmark.protocol.prompts)
@@ -88,9 +97,11 @@ class JudgeRun:
         with RunWriter(self.run_folder) as store:
             self._require_same_run(store)
             changed = set(find_changed_edits(self.plan, store.edits, self.run_folder))
+            redone = self._code_changes.find_redone(store)
             return {
                 name: {k: done for k, done in store.answered_questions(name).items() if k not in changed}
                 for name in (*self._judge_names, *self.run_metrics.voices())
+                if name not in redone
             }
 
     def _build_manifest(self) -> dict[str, object]:
@@ -118,10 +129,12 @@ class JudgeRun:
         raise_open_file_limit(2 * self.settings.concurrency * len(self.judges) + 64)
         with RunWriter(self.run_folder) as store, gc_frozen():
             self._require_same_run(store)
+            self._code_changes.find_redone(store)
             self.run_metrics.load_new_models(store)
             with store.transaction():
+                code_notes = self._code_changes.apply(store)
                 notes = save_plan(store, self.plan, self._judge_names, self._merge_manifest(store))
-                done.notes += self.run_metrics.drop_outdated_values(store) + notes
+                done.notes += self.run_metrics.drop_outdated_values(store) + code_notes + notes
             session = CallSession(store, progress, self.settings.budget)
             try:
                 done.stopped = session.run(lambda: self._run_all(session, store, done), watch)

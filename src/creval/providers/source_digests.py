@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import hashlib
 import inspect
 import shutil
@@ -17,24 +18,53 @@ _INSTALLED = ("site-packages", "dist-packages")
 
 
 def module_digests(module: str) -> dict[str, str]:
-    """Return the digests of an imported module's file, and of those that are imported from its package or folder."""
-    file = _module_file(module)
-    if file is None:
+    """Return the digests of an imported module's file, and of the files beside it that it imports, and these in turn.
+
+    Beside it is its package, or the folder in which a module or package of a project lies. What is imported only by a
+    name that is computed, or lies elsewhere, is not seen.
+    """
+    file = getattr(sys.modules.get(module), "__file__", None)
+    if not isinstance(file, str):
         return {}
-    package = file.parent
-    for _ in range(module.count(".") - ("." in module and file.name != "__init__.py")):
-        package = package.parent
-    files = {file.relative_to(package).as_posix(): file}
-    library = Path(sysconfig.get_path("stdlib")).resolve()
-    if package.name not in _INSTALLED and package != library:
-        for other in list(sys.modules):
-            found = _module_file(other) if other.partition(".")[0] != "creval" else None
-            if found is None or not found.is_relative_to(package) or found.is_relative_to(library):
-                continue
-            inside = found.relative_to(package)
-            if not set(_INSTALLED) & set(inside.parts):
-                files[inside.as_posix()] = found
-    return digest_by_name(files.items())
+    start = Path(file).resolve()
+    base = start.parent
+    for _ in range(module.count(".") + (start.name == "__init__.py")):
+        base = base.parent
+    inside = base
+    if base.name in _INSTALLED or base == Path(sysconfig.get_path("stdlib")).resolve():
+        if "." not in module and start.name != "__init__.py":
+            return digest_by_name([(start.name, start)])
+        inside = base / module.partition(".")[0]
+    found, waiting = {start}, [start]
+    while waiting:
+        for other in _imported_files(waiting.pop(), base):
+            if other not in found and other.is_relative_to(inside):
+                found.add(other)
+                waiting.append(other)
+    return digest_by_name((path.relative_to(base).as_posix(), path) for path in found)
+
+
+def _imported_files(file: Path, base: Path) -> Iterator[Path]:
+    """Yield the files below a folder that a file imports, wherever in it the import is written."""
+    try:
+        tree = ast.parse(file.read_bytes()) if file.suffix == ".py" else ast.Module([], [])
+    except (OSError, ValueError, SyntaxError, RecursionError):
+        return
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            names = [(base, alias.name) for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            folder = file.parents[node.level - 1] if 0 < node.level <= len(file.parents) else base
+            names = [(folder, ".".join(filter(None, (node.module, alias.name)))) for alias in node.names]
+        else:
+            continue
+        for folder, name in names:
+            here = folder
+            for part in name.split("."):
+                here = here / part
+                for path in (here.with_name(f"{part}.py"), here / "__init__.py"):
+                    if path.is_file():
+                        yield path.resolve()
 
 
 def function_digest(function: Callable[..., Any]) -> dict[str, str]:
@@ -74,8 +104,3 @@ def digest_by_name(files: Iterable[tuple[str, Path]]) -> dict[str, str]:
         except OSError:  # it has a name that none can have, or may not be read
             continue
     return found
-
-
-def _module_file(module: str) -> Path | None:
-    file = getattr(sys.modules.get(module), "__file__", None)
-    return Path(file).resolve() if isinstance(file, str) else None
