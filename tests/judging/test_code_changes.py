@@ -19,7 +19,7 @@ from creval.core.errors import CrevalError
 from creval.core.probe import Measurement, Probe, Question
 from creval.core.sample import Sample
 from creval.core.schema import OVERALL, Metric, Score, ScoreSchema
-from creval.judging.judge_run import JudgeRun
+from creval.judging.judge_run import HUB_COMMITS_KEY, JudgeRun
 from creval.metrics.user_metric import user_metric_class
 from creval.store import open_run
 from creval.touchstone.builder import build_touchstone
@@ -106,3 +106,16 @@ def test_old_answers_are_kept_or_asked_for_again() -> None:
     assert stored() == {"asked": {4.0: 2}, "measure": {0.75: 2}}
     assert any("answered is dropped, and asked for again" in note for note in done.notes)
     assert run_of(4, 0.75, samples=2, redo=True).run().progress.requests_sent == 0, "what was redone is not redone"
+
+
+def test_the_commits_of_models_from_the_hub_are_kept_with_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    for commit, notes in (
+        ("abc", []),
+        ("def", ["org/m was loaded from the hub at commit abc before, and now at def."]),
+    ):
+        monkeypatch.setattr("creval.providers.huggingface._loaded_commits", {"org/m": commit, "org/other": "x"})
+        run = run_of(2, 0.25, samples=1)
+        run.judges[0].model = "org/m"
+        assert [note for note in run.run().notes if "hub" in note] == notes
+        with open_run("run") as opened:
+            assert opened.manifest[HUB_COMMITS_KEY] == {"org/m": commit}

@@ -27,11 +27,15 @@ from creval.judging.plan import AnsweredProbes, Plan
 from creval.judging.summary import JudgeSummary, summarise_run
 from creval.judging.workers import JudgeWorkers
 from creval.prompts import Prompt, load_prompt
+from creval.providers.huggingface import loaded_commits
 from creval.store import DATABASE, RunWriter, open_run
 from creval.store.code_versions import ChangeChoice
 from creval.store.edit_folders import find_edits
 from creval.store.manifest import describe_run
 from creval.store.provenance import PROVENANCE_KEY
+
+HUB_COMMITS_KEY = "hub_commits"
+"""The manifest's name for the commits of models from the hub, by the model's name."""
 
 if TYPE_CHECKING:  # NumPy comes with them
     from creval.judging.stopping_monitor import EarlyStopping
@@ -142,11 +146,25 @@ class JudgeRun:
                 if done.outcome is not None:
                     with store.transaction():
                         store.put_manifest({"stopping": done.outcome.to_dict()})
+                done.notes += self._record_hub_commits(store)
         for judge in self.judges:
             done.notes += judge.notes
         with open_run(self.run_folder) as run:
             summarise_run(done, run)
         return done
+
+    def _record_hub_commits(self, store: RunWriter) -> list[str]:
+        """Keep which commits of models on the hub were loaded; return notes about those that were others before."""
+        names = [*(judge.model for judge in self.judges), *self.run_metrics.model_names()]
+        before, now = store.manifest.get(HUB_COMMITS_KEY, {}), loaded_commits(names)
+        if now:
+            with store.transaction():
+                store.put_manifest({HUB_COMMITS_KEY: {**before, **now}})
+        return [
+            f"{name} was loaded from the hub at commit {before[name]} before, and now at {commit}."
+            for name, commit in now.items()
+            if before.get(name, commit) != commit
+        ]
 
     def _merge_manifest(self, store: RunWriter) -> dict[str, object]:
         """What the run is to say of itself, with what it has said before and still holds."""
