@@ -332,6 +332,7 @@ def test_what_came_is_looked_at(bench: Path, tmp_path: Path) -> None:
 def test_plans_are_kept_with_what_was_made_of_them(bench: Path, tmp_path: Path, fake: str) -> None:
     use: dict[str, Any] = {"strategy": "reasoned", "reasoner": fake}
     edited = run_of(bench, tmp_path / "M", f"python:{HERE}:shrink", limit=2, **use).run()
+    assert len(edited.strategy_result.edits) == 2
     for edit in edited.strategy_result.edits.values():
         assert "The finished picture shows" in edit.metadata["plan"]
         assert "<think>" not in edit.metadata["plan"]
@@ -420,6 +421,7 @@ def test_what_a_source_brings_survives(tmp_path: Path, bench: Path) -> None:
 def test_best_of_is_open_to_be_looked_at(bench: Path, tmp_path: Path) -> None:
     use: dict[str, Any] = {"strategy": "best-of:3", "judge": "truth"}
     edited = run_of(bench, tmp_path / "M", "touchstone:forgetful", limit=2, **use).run()
+    assert len(edited.strategy_result.edits) == 2
     for key, edit in edited.strategy_result.edits.items():
         assert [parent.draw for parent in edit.parents] == [1, 2, 3]
         assert edit.metadata["picked_from"] == 3
@@ -445,6 +447,7 @@ def test_candidates_are_told_apart_whatever_samples_are_called(bench: Path, tmp_
     edited = EditRun(
         benchmark, samples, f"python:{HERE}:shrink", tmp_path / "M", use, EditorOptions(), EditSettings()
     ).run()
+    assert len(edited.strategy_result.edits) == 2
     for edit in edited.strategy_result.edits.values():
         assert all(edit.metadata["scores"][draw] is not None for draw in (1, 2))
     assert {path.stem for path in (tmp_path / "M").glob("*.png")} == {"s", "s--1"}
