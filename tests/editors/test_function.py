@@ -41,14 +41,14 @@ def test_a_function_gets_what_it_takes(source: Path) -> None:
     found = made(FunctionEditor("x", where, options), EditRequest("a", "do", source, seed=3))
     assert Image.open(io.BytesIO(found.content)).getpixel((0, 0)) == (245, 55, 165)
     with pytest.raises(CallError, match="ValueError: no"):
-        made(FunctionEditor("x", where, options), EditRequest("a", "fail", source))
-    found = made(FunctionEditor("x", f"{__name__}:slow", options), EditRequest("a", "do", source))
+        made(FunctionEditor("x", where, options, flip), EditRequest("a", "fail", source))
+    found = made(FunctionEditor("x", where, options, slow), EditRequest("a", "do", source))
     assert found.content[8:12] == b"WEBP", "byte for byte"
     for wrong in ("", "nothing", "no.module:f", f"{__name__}:nothing"):
         with pytest.raises(CrevalError, match="python:"):
             FunctionEditor("x", wrong, options)
     with pytest.raises(CrevalError, match="takes no such argument"):
-        FunctionEditor("x", where, EditorOptions({"other": 2}))
+        FunctionEditor("x", where, EditorOptions({"other": 2}), flip)
 
 
 def brings(source: Image.Image, what: Callable[[], Any]) -> Any:
