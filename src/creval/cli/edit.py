@@ -134,7 +134,7 @@ def _edit_output(result: EditRunResult) -> CommandOutput:
     notes.append(console.call_summary(progress, kept="image", folder_cost=result.cost or 0.0))
     data: dict[str, Any] = {
         "samples": result.sample_count,
-        "draws": result.draws,
+        **({"draws": result.draws} if result.draws > 1 else {}),
         "statuses": dict(statuses),
         "reasons": [{"reason": reason, "samples": n} for reason, n in result.reasons],
         "odd": dict(result.anomalies),
