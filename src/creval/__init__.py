@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from creval.editors.base import Editor as Editor
     from creval.judges.base import Judge as Judge
     from creval.metrics.base import ImageMetric as ImageMetric
+    from creval.providers.call_errors import Refused as Refused
     from creval.store.run import open_run as open_run
     from creval.touchstone.builder import build_touchstone as build_touchstone
 
@@ -76,6 +77,7 @@ _NAMES_BY_MODULE = {
     "editors.base": "Editor",
     "judges.base": "Judge",
     "metrics.base": "ImageMetric",
+    "providers.call_errors": "Refused",
     "store.run": "open_run",
     "touchstone.builder": "build_touchstone",
 }

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -15,6 +17,7 @@ import pytest
 
 from creval.testing.fake_chat_server import FakeServer
 from creval.touchstone.builder import build_touchstone
+from tests.commands import creval as in_process
 from tests.serving import serving
 
 
@@ -138,3 +141,58 @@ def test_wrong_words(bench: Path, tmp_path: Path, given: list[str], said: str, m
     done = creval("edit", bench, *given, "--out", tmp_path / "M", status=2)
     assert said in done.stderr
     assert not list((tmp_path / "M").glob("*.png"))
+
+
+USER_CODE = """
+import os
+from pathlib import Path
+from PIL import ImageOps
+
+def leaves(source, instruction):
+    os._exit(0)
+
+def moves(source, instruction):
+    os.chdir("/")
+    return ImageOps.mirror(source)
+
+def fails(source, instruction):
+    with open("tries", "a") as file:
+        file.write("x")
+    raise ValueError("always")
+"""
+
+
+def test_what_a_function_does_to_its_process(bench: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("mine.py").write_text(USER_CODE)
+    edit = ["edit", bench, "--limit", "1", "--editor"]
+    done = in_process(*edit, "python:mine:leaves", "--out", "leaves")
+    assert done.returncode == 1, "no image is no success"
+    assert "the function failed: it ended its process (exit status 0)" in done.stderr
+    assert in_process(*edit, "python:mine:moves", "--out", "moves").returncode == 0
+    assert len(list(Path("moves").glob("*.png"))) == 1
+    assert in_process(*edit, "python:mine:fails", "--out", "fails").returncode == 1
+    assert Path("tries").read_text() == "xx", "what fails twice in the same way is not tried a third time"
+
+
+def test_an_instruction_that_begins_with_a_dash_reaches_a_program(bench: Path, tmp_path: Path) -> None:
+    program = tmp_path / "edit.py"
+    program.write_text(
+        "import argparse, shutil\n"
+        "parser = argparse.ArgumentParser()\n"
+        "for name in ('--image', '--text', '--out'): parser.add_argument(name)\n"
+        "given = parser.parse_args()\n"
+        "assert given.text.startswith('-'), given\n"
+        "shutil.copy(given.image, given.out)\n"
+    )
+    dashed = tmp_path / "bench"
+    shutil.copytree(bench, dashed)
+    text = (dashed / "instruction.json").read_text()
+    (dashed / "instruction.json").write_text(re.sub('"input_prompt": "[^"]*"', '"input_prompt": "--redder"', text))
+    start = f"command:{sys.executable} {program} --image={{source}} --out={{output}}"
+    edit = ["edit", dashed, "--limit", "1", "--attempts", "1", "--editor"]
+    done = in_process(*edit, f"{start} --text={{instruction}}", "--out", tmp_path / "value")
+    assert (done.returncode, "begin with a dash" in done.stderr) == (0, False), done.stderr
+    done = in_process(*edit, f"{start} --text {{instruction}}", "--out", tmp_path / "option")
+    assert done.returncode == 1
+    assert "write --text={instruction}" in done.stderr

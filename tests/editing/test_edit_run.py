@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -26,8 +26,6 @@ from creval.store.provenance import read_call_costs
 from creval.testing.fake_chat_server import FakeServer
 from creval.touchstone.builder import build_touchstone
 from tests.serving import serving
-
-HERE = __name__
 
 
 def shrink(source: Image.Image, instruction: str, seed: int = 0) -> Image.Image:
@@ -72,7 +70,7 @@ def fake() -> Iterator[str]:
 def run_of(
     bench: Path,
     out: Path,
-    editor: str = "touchstone:faithful",
+    editor: str | Callable[..., Any] = "touchstone:faithful",
     *,
     limit: int | None = None,
     options: EditorOptions | None = None,
@@ -134,7 +132,7 @@ def test_chains_are_called_the_same_whatever_is_chosen(bench: Path, tmp_path: Pa
         edited = EditRun(
             benchmark,
             chosen_now,
-            f"python:{HERE}:shrink",
+            shrink,
             tmp_path / "M",
             StrategyOptions("sequential"),
             EditorOptions(),
@@ -164,7 +162,7 @@ def test_another_choice_is_estimated_for_itself(bench: Path, tmp_path: Path) -> 
 def test_what_failed_may_come_later_and_be_picked(bench: Path, tmp_path: Path) -> None:
     use: dict[str, Any] = {"strategy": "best-of:2", "judge": "truth"}
     broken.add("yes")
-    editor, settings = f"python:{HERE}:moody", EditSettings(attempts=1)
+    editor, settings = moody, EditSettings(attempts=1)
     first = run_of(bench, tmp_path / "M", editor, limit=3, settings=settings, **use).run()
     assert first.statuses == {"done": 2, "failed": 1}
     broken.clear()
@@ -177,9 +175,13 @@ def test_a_kept_image_that_was_damaged_is_made_again(bench: Path, tmp_path: Path
     run_of(bench, out, limit=2).run()
     first, second = sorted(out.glob("*.png"))
     whole = first.read_bytes()
-    first.write_bytes(b"scribbled over")
+    first.unlink()
+    first.write_bytes(b"another file in its place")
     again = run_of(bench, out, limit=2).run()
     assert (again.progress.requests_sent, first.read_bytes()) == (0, whole), "what was kept is as it was"
+    first.write_bytes(b"scribbled over")
+    again = run_of(bench, out, limit=2).run()
+    assert (again.progress.requests_sent, first.read_bytes()) == (1, whole), "it was the only copy"
     for path in (out / ".made").iterdir():
         if path.read_bytes() == second.read_bytes():
             path.write_bytes(b"")
@@ -189,7 +191,7 @@ def test_a_kept_image_that_was_damaged_is_made_again(bench: Path, tmp_path: Path
 
 def test_black_images_are_asked_for_once_more(bench: Path, tmp_path: Path) -> None:
     for made in (2, 2):
-        edited = run_of(bench, tmp_path / "M", f"python:{HERE}:blacken", limit=2).run()
+        edited = run_of(bench, tmp_path / "M", blacken, limit=2).run()
         assert edited.statuses == {"refused": 2}
         assert edited.progress.requests_sent == made
 
@@ -258,7 +260,7 @@ def test_what_does_nothing_is_refused(bench: Path, tmp_path: Path) -> None:
 def test_a_budget_needs_prices(bench: Path, tmp_path: Path, fake: str) -> None:
     settings = EditSettings(budget=1.0)
     with pytest.raises(CrevalError, match="add `price`, US dollars a picture"):
-        run_of(bench, tmp_path / "M", f"python:{HERE}:shrink", settings=settings)
+        run_of(bench, tmp_path / "M", shrink, settings=settings)
     with pytest.raises(CrevalError, match="add `token_price`"):
         run_of(bench, tmp_path / "M", settings=settings, strategy="reasoned", reasoner=fake)
 
@@ -267,7 +269,7 @@ def test_all_that_is_spent_counts(bench: Path, tmp_path: Path, fake: str) -> Non
     """Plans, pictures and picks come out of one purse."""
     options, price = EditorOptions(price=0.01), Price(100.0, 100.0)
     use: dict[str, Any] = {"strategy": "reasoned+best-of:2", "judge": fake, "reasoner": fake, "price": price}
-    editor = f"python:{HERE}:shrink"
+    editor = shrink
     whole = run_of(bench, tmp_path / "whole", editor, limit=2, options=options, **use).run()
     spent = 4 * 0.01
     for folder in (tmp_path / "whole" / PLANS_FOLDER, *(tmp_path / "whole").glob(".judged/*/run")):
@@ -291,7 +293,7 @@ def test_what_helpers_spend_is_not_there_for_images(bench: Path, tmp_path: Path,
     for strategy in ("reasoned", "sequential+best-of:2"):
         use: dict[str, Any] = {"strategy": strategy, "price": price}
         use["reasoner" if strategy == "reasoned" else "judge"] = fake
-        folder, editor = tmp_path / strategy, f"python:{HERE}:shrink"
+        folder, editor = tmp_path / strategy, shrink
         settings = EditSettings(concurrency=1)
         whole = run_of(bench, folder / "whole", editor, limit=2, options=options, settings=settings, **use).run()
         images = whole.progress.requests_sent * 1.0
@@ -319,7 +321,7 @@ def test_an_estimate_comes_first(bench: Path, tmp_path: Path, fake: str) -> None
 
 
 def test_what_came_is_looked_at(bench: Path, tmp_path: Path) -> None:
-    edited = run_of(bench, tmp_path / "M", f"python:{HERE}:shrink", limit=3).run()
+    edited = run_of(bench, tmp_path / "M", shrink, limit=3).run()
     assert edited.anomalies == {"another_size": 3, "another_shape": 3}
     lazy = run_of(bench, tmp_path / "L", "touchstone:lazy", limit=3).run()
     assert lazy.anomalies == {"same_as_source": 3}
@@ -327,7 +329,8 @@ def test_what_came_is_looked_at(bench: Path, tmp_path: Path) -> None:
 
 def test_plans_are_kept_with_what_was_made_of_them(bench: Path, tmp_path: Path, fake: str) -> None:
     use: dict[str, Any] = {"strategy": "reasoned", "reasoner": fake}
-    edited = run_of(bench, tmp_path / "M", f"python:{HERE}:shrink", limit=2, **use).run()
+    edited = run_of(bench, tmp_path / "M", shrink, limit=2, **use).run()
+    assert len(edited.strategy_result.edits) == 2
     for edit in edited.strategy_result.edits.values():
         assert "The finished picture shows" in edit.metadata["plan"]
         assert "<think>" not in edit.metadata["plan"]
@@ -340,9 +343,7 @@ def test_what_fails_is_told_and_tried_again(bench: Path, tmp_path: Path) -> None
     settings = EditSettings(attempts=1)
 
     def again() -> EditRunResult:
-        return EditRun(
-            benchmark, samples, f"python:{HERE}:shrink", tmp_path / "M", StrategyOptions(), EditorOptions(), settings
-        ).run()
+        return EditRun(benchmark, samples, shrink, tmp_path / "M", StrategyOptions(), EditorOptions(), settings).run()
 
     edited = again()
     assert edited.statuses == {"done": 1, "failed": 1}
@@ -393,8 +394,8 @@ def test_what_a_source_brings_survives(tmp_path: Path, bench: Path) -> None:
     mask.paste(255, (0, 0, 33, 10))
     mask.save(tmp_path / "m.png")
     (sample,) = [replace(s, source=tmp_path / "s.jpg", mask=tmp_path / "m.png") for s in benchmark.dataset.samples[:1]]
-    for editor in (f"python:{HERE}:turned", "command:cp {source} {output}"):
-        out = tmp_path / editor[:6]
+    for editor in (turned, "command:cp {source} {output}"):
+        out = tmp_path / str(callable(editor))
         edited = EditRun(benchmark, [sample], editor, out, StrategyOptions(), EditorOptions(), EditSettings()).run()
         (edit,) = edited.strategy_result.edits.values()
         assert edit.metadata["size"] == [33, 65]
@@ -404,7 +405,7 @@ def test_what_a_source_brings_survives(tmp_path: Path, bench: Path) -> None:
         assert isinstance(top, tuple)
         assert isinstance(bottom, tuple)
         assert bottom[0] > 200
-        if editor.startswith("python"):
+        if callable(editor):
             assert top == (0, 0, 255)
             assert not edited.anomalies
             assert not edited.notes
@@ -416,6 +417,7 @@ def test_what_a_source_brings_survives(tmp_path: Path, bench: Path) -> None:
 def test_best_of_is_open_to_be_looked_at(bench: Path, tmp_path: Path) -> None:
     use: dict[str, Any] = {"strategy": "best-of:3", "judge": "truth"}
     edited = run_of(bench, tmp_path / "M", "touchstone:forgetful", limit=2, **use).run()
+    assert len(edited.strategy_result.edits) == 2
     for key, edit in edited.strategy_result.edits.items():
         assert [parent.draw for parent in edit.parents] == [1, 2, 3]
         assert edit.metadata["picked_from"] == 3
@@ -438,9 +440,8 @@ def test_candidates_are_told_apart_whatever_samples_are_called(bench: Path, tmp_
     samples = tuple(replace(sample, id=name) for name, sample in two)
     benchmark = replace(benchmark, dataset=replace(benchmark.dataset, samples=samples))
     use = StrategyOptions("best-of:2", judge=fake)
-    edited = EditRun(
-        benchmark, samples, f"python:{HERE}:shrink", tmp_path / "M", use, EditorOptions(), EditSettings()
-    ).run()
+    edited = EditRun(benchmark, samples, shrink, tmp_path / "M", use, EditorOptions(), EditSettings()).run()
+    assert len(edited.strategy_result.edits) == 2
     for edit in edited.strategy_result.edits.values():
         assert all(edit.metadata["scores"][draw] is not None for draw in (1, 2))
     assert {path.stem for path in (tmp_path / "M").glob("*.png")} == {"s", "s--1"}

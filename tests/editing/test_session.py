@@ -100,6 +100,24 @@ def test_what_is_unsupported_is_no_reason_to_stop(tmp_path: Path, source: Path) 
     assert editing.progress.cost == 0.25
 
 
+def test_how_each_request_ended_and_what_it_cost_is_stored(tmp_path: Path, source: Path) -> None:
+    """A broken image is billed in each of two attempts, at the editor's price of 0.5; an image says its own cost."""
+    words = ("go", "refuse", "cannot", "always broken", "black")
+    EditorSession(Scripted(), tmp_path / "M", EditSettings(attempts=2)).edit_all(jobs(source, *words))
+    with RunWriter(tmp_path / "M") as store:
+        rows = store._connection.execute(
+            "SELECT sample, replies.status, cost FROM replies JOIN asks ON asks.id = ask JOIN edits ON edits.id = edit"
+        ).fetchall()
+        assert store.total_cost == 0.25 + 1.0 + 0.5
+    assert {sample: (status, cost) for sample, status, cost in rows} == {
+        "go": ("answered", 0.25),
+        "refuse": ("refused", None),
+        "cannot": ("failed", None),
+        "always broken": ("failed", 1.0),
+        "black": ("refused", 0.5),
+    }
+
+
 def test_nothing_is_bought_twice(tmp_path: Path, source: Path) -> None:
     first = Scripted()
     EditorSession(first, tmp_path / "M", EditSettings()).edit_all(jobs(source, "a", "refuse"))

@@ -41,14 +41,14 @@ def test_a_function_gets_what_it_takes(source: Path) -> None:
     found = made(FunctionEditor("x", where, options), EditRequest("a", "do", source, seed=3))
     assert Image.open(io.BytesIO(found.content)).getpixel((0, 0)) == (245, 55, 165)
     with pytest.raises(CallError, match="ValueError: no"):
-        made(FunctionEditor("x", where, options), EditRequest("a", "fail", source))
-    found = made(FunctionEditor("x", f"{__name__}:slow", options), EditRequest("a", "do", source))
+        made(FunctionEditor("x", where, options, flip), EditRequest("a", "fail", source))
+    found = made(FunctionEditor("x", where, options, slow), EditRequest("a", "do", source))
     assert found.content[8:12] == b"WEBP", "byte for byte"
     for wrong in ("", "nothing", "no.module:f", f"{__name__}:nothing"):
         with pytest.raises(CrevalError, match="python:"):
             FunctionEditor("x", wrong, options)
     with pytest.raises(CrevalError, match="takes no such argument"):
-        FunctionEditor("x", where, EditorOptions({"other": 2}))
+        FunctionEditor("x", where, EditorOptions({"other": 2}), flip)
 
 
 def brings(source: Image.Image, what: Callable[[], Any]) -> Any:
@@ -63,8 +63,9 @@ async def awaits(source: Image.Image, what: Callable[[], Any]) -> Any:
 
 
 def function(what: Callable[[], Any], name: str = "brings", timeout: float = 5.0) -> FunctionEditor:
-    """An editor whose function does this."""
-    return FunctionEditor("x", f"{__name__}:{name}", EditorOptions({"what": what}, timeout=timeout))
+    """An editor whose function does this, in this process."""
+    given = {"brings": brings, "awaits": awaits}[name]
+    return FunctionEditor("x", name, EditorOptions({"what": what}, timeout=timeout), given)
 
 
 def raising(error: BaseException) -> Callable[[], Any]:
@@ -140,8 +141,8 @@ def test_a_image_without_pixels() -> None:
 def test_images_that_cannot_be_opened(tmp_path: Path, source: Path) -> None:
     broken = tmp_path / "broken.png"
     broken.write_bytes(source.read_bytes()[:50])
-    takes_all = FunctionEditor("x", f"{__name__}:slow", EditorOptions())
-    takes_none = FunctionEditor("x", f"{__name__}:flip", EditorOptions())
+    takes_all = FunctionEditor("x", "slow", EditorOptions(), slow)
+    takes_none = FunctionEditor("x", "flip", EditorOptions(), flip)
     for job in (
         EditRequest("a", "do", source, mask=broken),
         EditRequest("a", "do", source, references=(tmp_path / "absent.png",)),
@@ -189,7 +190,7 @@ def test_a_function_that_hangs_stops_no_other(source: Path) -> None:
 
 
 def test_a_coroutine_that_hangs(source: Path) -> None:
-    editor = FunctionEditor("x", f"{__name__}:never", EditorOptions(timeout=0.2))
+    editor = FunctionEditor("x", "never", EditorOptions(timeout=0.2), never)
     with pytest.raises(CallError, match="timeout"):
         made(editor, EditRequest("a", "do", source))
 

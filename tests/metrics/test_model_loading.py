@@ -438,7 +438,7 @@ def test_a_model_of_which_one_layer_was_trained_further_is_another(
     large: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if large:  # as if the file were
-        monkeypatch.setattr("creval.metrics.model_loading._TAIL_BYTES", 1 << 20)
+        monkeypatch.setattr("creval.core.file_digest._TAIL_BYTES", 1 << 20)
     weights = {f"layer{at}": torch.full((512, 1024), float(at)) for at in range(8)}
     weights |= {"projection": torch.ones(384, 256), "bias": torch.ones(16)}
     plain, zipped = tmp_path / "model.safetensors", tmp_path / "model.pth"

@@ -12,7 +12,7 @@ import pytest
 
 from creval.core.errors import CrevalError
 from creval.providers import huggingface
-from creval.providers.huggingface import load_model
+from creval.providers.huggingface import load_model, loaded_commits
 from tests.metrics import tiny
 
 
@@ -133,3 +133,19 @@ def test_a_tokenizer_that_lost_its_words_is_refused(tmp_path: Path) -> None:
         path.unlink()
     with pytest.raises(CrevalError, match=r"its tokenizer knows \d+ of \d+ tokens"):
         huggingface.load_model(str(folder), "AutoModel")
+
+
+def test_the_commit_of_a_model_from_the_hub_is_known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("transformers")
+    commit = "c0ffee" * 6 + "beef"
+    held = tmp_path / "models--org--tiny"
+    tiny.write_clip(held / "snapshots" / commit)
+    (held / "refs").mkdir()
+    (held / "refs" / "main").write_text(commit)
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
+    monkeypatch.setattr("transformers.utils.hub.constants.HF_HUB_CACHE", str(tmp_path))
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    monkeypatch.setattr(huggingface, "_loaded_commits", {})
+    load_model("org/tiny", "AutoModel")
+    load_model(str(tiny.write_clip(tmp_path / "clip")), "AutoModel")
+    assert loaded_commits(["org/tiny", str(tmp_path / "clip"), "org/other"]) == {"org/tiny": commit}

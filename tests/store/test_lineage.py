@@ -33,7 +33,9 @@ def judged(bench: Path, folder: Path, run: Path, name: str = "M") -> dict[str, E
     """A run of a folder's edits, by sample, as it keeps them."""
     judge(open_benchmark(bench), [f"{name}={folder}"], "truth", run)
     with RunLookup(run) as opened:
-        return {name: edit for name in opened.samples for edit in opened.edits_of(name)}
+        found = {name: edit for name in opened.samples for edit in opened.edits_of(name)}
+    assert len(found) == 3, "an edit of each sample"
+    return found
 
 
 def test_steps(bench: Path, tmp_path: Path) -> None:
@@ -41,6 +43,7 @@ def test_steps(bench: Path, tmp_path: Path) -> None:
     for name, edit in judged(bench, made, tmp_path / "run", "Other").items():
         sample = {s.id: s for s in open_benchmark(bench).dataset.samples}[name]
         keys = [EditKey("Other", f"{name}#{at}") for at in range(1, len(sample.steps))]
+        assert keys
         assert [one.key for one in edit.ancestors] == keys
         assert edit.parents == tuple(keys[-1:])
         words = [one.metadata["instruction"] for one in (*edit.ancestors, edit)]
@@ -53,6 +56,7 @@ def test_candidates_at_each_step(bench: Path, tmp_path: Path) -> None:
     made = edited(bench, tmp_path / "M", editor, "sequential+best-of:3")
     for name, edit in judged(bench, made, tmp_path / "run").items():
         parts = list(dict.fromkeys(one.key.sample for one in edit.ancestors))
+        assert len(parts) > 1
         assert parts == [*(f"{name}#{at}" for at in range(1, len(parts))), name]
         for part in parts:
             three = [one for one in edit.ancestors if one.key.sample == part]
@@ -81,7 +85,9 @@ class Tired(Choosy):
 @pytest.mark.parametrize("strategy", ["sequential", "sequential+best-of:2"])
 def test_what_was_refused_shows_how_far_it_came(bench: Path, tmp_path: Path, strategy: str) -> None:
     made = edited(bench, tmp_path / "M", Tired(bench, "faithful"), strategy)
-    for edit in find_edits([made], open_benchmark(bench).dataset.samples).edits:
+    found = find_edits([made], open_benchmark(bench).dataset.samples).edits
+    assert len(found) == 3
+    for edit in found:
         assert edit.status is EditStatus.REFUSED
         assert edit.reason.endswith("content filter: no more")
         names = [one.key.sample.removeprefix(edit.key.sample) for one in edit.ancestors]
@@ -111,6 +117,7 @@ def test_images_elsewhere_are_not_shown(bench: Path, tmp_path: Path) -> None:
         for edit, named in zip(some, (secret, made / "../private/me.png", made / ".made/link.png"), strict=False):
             store.put_edits([edit._replace(image=named)])
     for edit in judged(bench, made, tmp_path / "run").values():
+        assert len(edit.ancestors) == 2
         for one in edit.ancestors:
             assert one.image is None or one.image.resolve().parent == (made / ".made").resolve()
 

@@ -53,19 +53,25 @@ def edit(
     groups: tuple[str, ...] | None = None,
     limit: int | None = None,
     strategy: StrategyOptions | str = "direct",
+    draws: int = 1,
     editor_options: EditorOptions | None = None,
     settings: EditSettings | None = None,
+    keep_old: bool = False,
+    redo: bool = False,
 ) -> Result[EditRunResult]:
     """Edit every sample of a benchmark with a model, and keep the images in the folder `out`.
 
     The folder's name is the model's. The same call continues where an earlier one stopped.
     `editor` is a spec such as `openai:gpt-image-1`, an editor, or a function that takes a PIL
-    image and an `instruction` and returns a PIL image.
+    image and an `instruction` and returns a PIL image. With `draws`, each sample is edited so many times, with seeds
+    that follow each other. If the editor's code or model has changed since, the call stops, unless it is told to
+    `keep_old` images and make the missing ones with the new version, or to `redo` all of them.
     """
     from creval.editing.edit_run import EditRun, StrategyOptions
     from creval.editing.session import EditSettings
     from creval.editors.base import EditorOptions
     from creval.judging.plan import select_samples
+    from creval.store.code_versions import ChangeChoice
 
     benchmark = as_benchmark(bench)
     run = EditRun(
@@ -76,16 +82,15 @@ def edit(
         StrategyOptions(strategy) if isinstance(strategy, str) else strategy,
         editor_options or EditorOptions(),
         settings or EditSettings(),
+        draws=draws,
+        if_changed=ChangeChoice(keep_old, redo),
     )
     with ProgressLine() as line:
         done = run.run(lambda what, progress: watch_calls(line, what)(progress))
     edits = done.strategy_result.edits.values()
-    records = [
-        {"model": one.key.model, "sample": one.key.sample, "status": str(one.status), "reason": one.reason}
-        for one in edits
-    ]
-    row = [f"{done.sample_count:,}", *(f"{number:,}" for number in done.statuses.values())]
-    grid = OutputTable(["samples", *done.statuses], [row], text_columns=0)
+    records = [{**one.key._asdict(), "status": str(one.status), "reason": one.reason} for one in edits]
+    row = [f"{done.edit_count:,}", *(f"{number:,}" for number in done.statuses.values())]
+    grid = OutputTable(["edits" if draws > 1 else "samples", *done.statuses], [row], text_columns=0)
     reasons = [f"{number:,} without an image: {reason}" for reason, number in done.reasons]
     said = f"{pluralise(done.statuses['done'], 'edit')} of {pluralise(done.sample_count, 'sample')} in {out}."
     data = {"samples": done.sample_count, "statuses": dict(done.statuses), "cost": done.cost}

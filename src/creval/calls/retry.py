@@ -18,7 +18,7 @@ from creval.calls.settings import ChatSettings
 from creval.core.call import Reply
 from creval.core.verdict import VerdictStatus
 from creval.judges.base import Judge, JudgeRequest, JudgeResponse, estimate_tokens
-from creval.providers.call_errors import CallError, ProviderUnusable
+from creval.providers.call_errors import REFUSALS, CallError, ProviderUnusable
 
 if TYPE_CHECKING:
     from creval.calls.call_session import CallSession
@@ -127,7 +127,7 @@ class RetryingCaller(ABC, Generic[R, A]):
 
     async def call(self, request: R) -> CompletedCall[A]:
         """The answer; `CallError` where there is none, `CallStoppedError` where it was not asked for."""
-        wasted = 0.0
+        wasted, before = 0.0, None
         for attempt in range(1, self._attempts + 1):
             if self._stop_signal:
                 raise CallStoppedError
@@ -159,8 +159,9 @@ class RetryingCaller(ABC, Generic[R, A]):
                 self.progress.error_counts[fault.kind] += 1
                 if fault.overloaded:
                     self._limiter.record_overload(began, fault.retry_after)
-                if not fault.retryable or attempt == self._attempts:
+                if not fault.retryable or attempt == self._attempts or fault.repeats(before):
                     raise
+                before = fault
                 self._check_reachable(fault)
                 wait = max(backoff(attempt - 1, self._rng), fault.retry_after or 0.0)
             else:
@@ -210,7 +211,7 @@ class RetryingCaller(ABC, Generic[R, A]):
 
     def failed_reply(self, error: CallError, text: str | None = None) -> Reply:
         """Return the reply to keep of a call that was given up."""
-        status = VerdictStatus.REFUSED if error.kind == "content filter" else VerdictStatus.FAILED
+        status = VerdictStatus.REFUSED if error.kind in REFUSALS else VerdictStatus.FAILED
         return Reply(status, text, self.name, self._attempts, cost=error.cost or None)
 
 

@@ -101,7 +101,8 @@ class JudgeSettings(ChatSettings):
     """Settings of a run of `judge`; those that affect answers (`answer_affecting`) stay the same throughout a run.
 
     `reasoning` lets judges reason before they answer, or not; None leaves it to each question. `stopping_rule` is what
-    is to be decided, after which nothing more is asked.
+    is to be decided, after which nothing more is asked. If a user's code that judges or measures has changed,
+    `keep_old` keeps its older answers, `redo` asks for all of them again.
     """
 
     batch_by: str = "metric"
@@ -114,6 +115,8 @@ class JudgeSettings(ChatSettings):
     groups: tuple[str, ...] | None = None
     models: tuple[str, ...] | None = None
     stopping_rule: StoppingRule | None = None
+    keep_old: bool = False
+    redo: bool = False
 
     def __post_init__(self) -> None:
         require_known("way to ask", self.batch_by, BATCH_MODES)

@@ -39,6 +39,7 @@ def edit(
     limit: Annotated[int | None, typer.Option(min=1, help="Only N samples, spread over dimensions.")] = None,
     subset: options.Subset = None,
     dimension: Annotated[str | None, typer.Option(metavar="A,B", help="Only these dimensions or categories.")] = None,
+    draws: Annotated[int, typer.Option(min=1, help="Edits a sample, each with another seed (STEM--1.png ...).")] = 1,
     seed: Annotated[int, typer.Option(min=0, help="The first draw's seed; the next has one more.")] = 0,
     concurrency: Annotated[int, typer.Option(min=1, max=1024, help="Images under way at once.")] = 4,
     attempts: Annotated[int, typer.Option(min=1, help="Ask up to N times for an image that does not come.")] = 5,
@@ -54,6 +55,8 @@ def edit(
     max_unanswered: Annotated[
         str, typer.Option(metavar="PERCENT", help="Exit with 1 if more samples have no image.")
     ] = "0.5",
+    keep_old: options.KeepOld = False,
+    redo: options.Redo = False,
     dry_run: options.DryRun = False,
     json: options.Json = False,
 ) -> None:
@@ -63,6 +66,7 @@ def edit(
     from creval.editing.session import EditSettings
     from creval.editors.base import EditorOptions
     from creval.judging.plan import select_samples
+    from creval.store.code_versions import ChangeChoice
 
     allowed = options.parse_share(max_unanswered)
     benchmark = open_benchmark(bench)
@@ -79,6 +83,8 @@ def edit(
             options.parse_parameters(set_ or ()), timeout=timeout, concurrency=concurrency, price=price, key_env=key_env
         ),
         EditSettings(concurrency, attempts, rpm, options.parse_budget(budget), seed),
+        draws=draws,
+        if_changed=ChangeChoice(keep_old, redo),
         dry_run=dry_run,
     )
     expected = run.estimate()
@@ -112,12 +118,13 @@ def _edit_output(result: EditRunResult) -> CommandOutput:
 
     progress, statuses = result.progress, result.statuses
     names = list(dict.fromkeys(["done", "refused", "failed", *statuses]))
-    row = [f"{result.sample_count:,}", *(f"{statuses[name]:,}" for name in names)]
+    wanted = "edit" if result.draws > 1 else "sample"
+    row = [f"{result.edit_count:,}", *(f"{statuses[name]:,}" for name in names)]
     notes = [escape_control(line) for line in result.notes]
     notes += [f"{pluralise(n, 'edit')}: {_ODDITIES[name]}" for name, n in result.anomalies.most_common()]
     lost = sum(number for _, number in result.reasons)
     if lost:
-        notes.append(f"{pluralise(lost, 'sample')} without an image:")
+        notes.append(f"{pluralise(lost, wanted)} without an image:")
         notes += [escape_control(f"  {n:,} {reason}") for reason, n in result.reasons[:_MAX_REASONS]]
         if statuses["refused"] or statuses["failed"]:
             others = statuses.keys() - {"done", "refused", "failed"}
@@ -127,6 +134,7 @@ def _edit_output(result: EditRunResult) -> CommandOutput:
     notes.append(console.call_summary(progress, kept="image", folder_cost=result.cost or 0.0))
     data: dict[str, Any] = {
         "samples": result.sample_count,
+        **({"draws": result.draws} if result.draws > 1 else {}),
         "statuses": dict(statuses),
         "reasons": [{"reason": reason, "samples": n} for reason, n in result.reasons],
         "odd": dict(result.anomalies),
@@ -136,7 +144,7 @@ def _edit_output(result: EditRunResult) -> CommandOutput:
         "cost": result.cost,
         "stopped": result.stopped or None,
     }
-    return CommandOutput((), [OutputTable(["samples", *names], [row], text_columns=0)], data, notes=notes)
+    return CommandOutput((), [OutputTable([f"{wanted}s", *names], [row], text_columns=0)], data, notes=notes)
 
 
 def _finish(result: EditRunResult, bench: str, out: str, allowed: float) -> None:
@@ -144,4 +152,6 @@ def _finish(result: EditRunResult, bench: str, out: str, allowed: float) -> None
     console.exit_if_stopped(result.stopped, "made")
     if result.statuses["done"]:
         console.print_note(f"Now: creval judge {quote(bench)} --edits {quote(out)} --judge SPEC --run RUN")
-    console.exit_if_too_many_missing(result.share_missing, allowed, "of the samples have no image")
+    console.exit_if_too_many_missing(
+        result.share_missing, allowed, f"of the {'edits' if result.draws > 1 else 'samples'} have no image"
+    )

@@ -71,6 +71,8 @@ def judge(
         str, typer.Option(metavar="PERCENT", help="Exit with 1 if more stay unanswered.")
     ] = "0.5",
     seed: Annotated[int, typer.Option(min=0, help="Seed of the order of samples.")] = 0,
+    keep_old: options.KeepOld = False,
+    redo: options.Redo = False,
     dry_run: options.DryRun = False,
     json: options.Json = False,
 ) -> None:
@@ -111,6 +113,8 @@ def judge(
         stopping_rule=options.parse_stopping_rule(until_decided, alpha, margin),
         price=options.parse_token_price(price),
         key_env=key_env,
+        keep_old=keep_old,
+        redo=redo,
     )
     folders = [*(edits or ()), *(more or ())]
     judging = JudgeRun(open_benchmark(bench, protocol), folders, judge, run, settings, dry_run=dry_run)

@@ -68,6 +68,10 @@ ImageFit = Annotated[str, typer.Option(metavar="provider|original|PIXELS", help=
 Prompts = Annotated[str | None, typer.Option(metavar="DIR", help="Texts of your own (creval prompts).")]
 Price = Annotated[str | None, typer.Option(metavar="IN,OUT", help="US dollars for a million tokens.")]
 KeyEnv = Annotated[str | None, typer.Option(metavar="NAME", help="The environment variable with the key.")]
+KeepOld = Annotated[
+    bool, typer.Option("--keep-old", help="If the code or model has changed: keep what the older version made.")
+]
+Redo = Annotated[bool, typer.Option("--redo", help="If the code or model has changed: make all of it again.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what it will take, and stop.")]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -17,16 +17,16 @@ from creval.calls.text_generation import GenerationItem, TextGenerator
 from creval.core.benchmark import Benchmark
 from creval.core.edit_record import Edit, EditKey, EditStatus
 from creval.core.errors import CrevalError
-from creval.core.filenames import draw_filename
+from creval.core.filenames import draw_filename, parse_edit_filename
 from creval.core.files import is_file, replace_lone_surrogates
 from creval.core.images import check_header, missing_image_reason
 from creval.core.redaction import hide_settings, hide_words
 from creval.core.sample import Sample
 from creval.core.temporary import temporary_folder
 from creval.editing.best_of import make_selector
-from creval.editing.output_folder import invalid_path_reason, list_folder_images, save_edits
+from creval.editing.output_folder import invalid_path_reason, list_folder_images, remove_images, save_edits
 from creval.editing.planning import REASONER, estimate_plan_stage, make_planner
-from creval.editing.session import EditorSession, EditSettings
+from creval.editing.session import REPORTED_MODEL, VERSIONS_KEY, EditorSession, EditSettings
 from creval.editing.strategies import StrategyResult, StrategyRunner, parse_strategy
 from creval.editors.base import Editor, EditorOptions
 from creval.editors.editor_spec import open_editor
@@ -35,6 +35,7 @@ from creval.judging.estimate import estimate_judge_costs
 from creval.judging.judge_run import JudgeRun
 from creval.providers.pricing import Price
 from creval.store import DATABASE, RunWriter
+from creval.store.code_versions import STOP_IF_CHANGED, ChangeChoice, continue_history
 from creval.store.edit_folders import EDITOR_KEY, PLANS_FOLDER, SELECTION_FOLDER
 from creval.store.manifest import describe_run, require_same
 from creval.store.provenance import CallCosts, read_call_costs
@@ -58,8 +59,11 @@ class StrategyOptions:
 
 @dataclass
 class EditRunResult:
-    """Result of an edit run. `cost` is of the whole folder, with helpers; None if it is not known.
-    `unsupported_count` counts samples that a benchmark of many tasks lets an editor not support."""
+    """Result of an edit run: of each sample one edit or, with `draws`, several.
+
+    `cost` is of the whole folder, with helpers; None if it is not known. `unsupported_count` counts edits that a
+    benchmark of many tasks lets an editor not support.
+    """
 
     sample_count: int
     strategy_result: StrategyResult
@@ -68,6 +72,12 @@ class EditRunResult:
     notes: list[str] = field(default_factory=list)
     cost: float | None = None
     unsupported_count: int = 0
+    draws: int = 1
+
+    @property
+    def edit_count(self) -> int:
+        """How many edits were wanted."""
+        return self.sample_count * self.draws
 
     @property
     def statuses(self) -> Counter[str]:
@@ -88,8 +98,8 @@ class EditRunResult:
 
     @property
     def share_missing(self) -> float:
-        """The share of the samples that have no picture, of those that the editor supports."""
-        return 1 - self.statuses[str(EditStatus.DONE)] / max(1, self.sample_count - self.unsupported_count)
+        """The share of the edits that have no picture, of those that the editor supports."""
+        return 1 - self.statuses[str(EditStatus.DONE)] / max(1, self.edit_count - self.unsupported_count)
 
 
 class EditRun:
@@ -105,9 +115,13 @@ class EditRun:
         editor_options: EditorOptions,
         settings: EditSettings,
         *,
+        draws: int = 1,
+        if_changed: ChangeChoice = STOP_IF_CHANGED,
         dry_run: bool = False,
     ) -> None:
-        self.benchmark, self.samples, self.folder, self.settings = benchmark, samples, folder, settings
+        # A user's code that changes the working folder cannot move what creval writes.
+        self.benchmark, self.samples, self.folder, self.settings = benchmark, samples, folder.absolute(), settings
+        self.draws, self._if_changed = draws, if_changed
         self.strategy_options, self.strategy = strategy_options, parse_strategy(strategy_options.strategy)
         self._dry_run = dry_run
         root = benchmark.dataset.root
@@ -125,9 +139,20 @@ class EditRun:
             price=strategy_options.price,
             prompts=strategy_options.prompts,
         )
+        self._check_draws()
         self._check_folder()
         self._check_budget()
-        self.session = EditorSession(self.editor, folder, settings)
+        self.session = EditorSession(self.editor, self.folder, settings)
+        self.session.keep_old = if_changed.keep_old
+
+    def _check_draws(self) -> None:
+        if self.draws < 1:
+            raise CrevalError("`draws` must be 1 or more.")
+        ids = {sample.id for sample in self.benchmark.dataset.samples} if self.draws > 1 else set()
+        for sample in ids:
+            name, draw = parse_edit_filename(sample)
+            if name in ids and draw:
+                raise CrevalError(f"`draws`: an edit of the sample {name} would be named as the sample {sample}.")
 
     def _keep_stored_names(self) -> None:
         """Go on under the names of a folder that was begun before secrets in them were hidden."""
@@ -173,8 +198,8 @@ class EditRun:
     def skipped_edits(self) -> dict[EditKey, Edit]:
         """Of which samples it is known before that there will be no picture, and why."""
         found, model, dataset = {}, self.model, self.benchmark.dataset
-        for sample in self.samples:
-            key = EditKey(model, sample.id)
+        draws = range(1, 1 + self.draws) if self.draws > 1 else range(1)
+        for key, sample in ((EditKey(model, sample.id, draw), sample) for sample in self.samples for draw in draws):
             if reason := invalid_path_reason(self.folder, sample.id):
                 found[key] = Edit(key, EditStatus.IMPOSSIBLE, reason=f"the sample {reason}")
             elif lack := missing_image_reason(sample.input_images, check_header):
@@ -198,7 +223,14 @@ class EditRun:
         whole = self.benchmark.dataset.samples
         among = [sample for sample in whole if not invalid_path_reason(self.folder, sample.id)]
         return StrategyRunner(
-            self.session, self.model, samples, self.strategy, all_samples=among, selector=pick, planner=think
+            self.session,
+            self.model,
+            samples,
+            self.strategy,
+            all_samples=among,
+            selector=pick,
+            planner=think,
+            draws=self.draws,
         )
 
     def _open_plan_generator(self) -> TextGenerator[str]:
@@ -219,9 +251,11 @@ class EditRun:
 
     def estimate(self) -> list[CostEstimate]:
         """What the editor and those who help will take."""
-        editors, held, most = self._make_runner(), read_stored_texts(self.folder), self.strategy.best_of
-        if held.manifest:
-            self._require_same_settings(held.manifest, self._build_manifest())
+        editors, most = self._make_runner(), max(self.strategy.best_of, self.draws)
+        manifest = read_stored_texts(self.folder).manifest
+        if manifest:
+            self._require_same_settings(manifest, self._build_manifest())
+        held = read_stored_texts(self.folder, self.session.stored_variants)
         names = (replace_lone_surrogates(sample.id) for sample in editors.candidate_samples)
         kept = (held.texts[self.editor.name, self.model, name] for name in names)
         editor = CostEstimate(self.editor.name, pace=self.editor.seconds_per_edit, role="editor")
@@ -232,7 +266,8 @@ class EditRun:
         editor.seconds = self.settings.estimate_seconds(editor.calls, editor.pace)
         found = [editor]
         if self.strategy_options.reasoner:
-            items = [GenerationItem(sample.id, sample.source) for sample in editors.candidate_samples]
+            times = self.draws if self.strategy.sequential else 1  # the first step of all draws has one plan
+            items = [GenerationItem(sample.id, sample.source) for sample in editors.candidate_samples] * times
             found += self._open_plan_generator().estimate(items, [estimate_plan_stage(self._helper_settings)])
         if self.strategy_options.judge:
             found += self._estimate_selection(editors.candidate_samples)
@@ -268,8 +303,13 @@ class EditRun:
         manifest = self._build_manifest()
         self.folder.mkdir(parents=True, exist_ok=True)  # for everybody: images are passed on
         with RunWriter(self.folder) as store, store.transaction():
+            known = len(store.manifest.get(VERSIONS_KEY, ()))
             self._require_same_settings(store.manifest, manifest)
-            store.put_manifest(manifest)
+            store.put_manifest(
+                manifest | {"editor_facts": self.session.facts, VERSIONS_KEY: self.session.history.entries}
+            )
+            if self._if_changed.redo and len(self.session.history.entries) > max(known, 1):
+                remove_images(self.folder, store.edits.values())
         self.session.get_budget = lambda: self._remaining_budget(self.folder)
         editors = self._make_runner(watch)
         editors.result.edits |= self.skipped_edits
@@ -283,9 +323,10 @@ class EditRun:
             editors.result,
             self.session.progress,
             self.session.stopped,
-            list(self.editor.notes),
+            [*self.editor.notes, *version_notes(editors.result.edits.values())],
             sum(map(read_call_costs, _find_cost_folders(self.folder)), CallCosts()).cost,
             self.benchmark.dataset.requires_all_inputs * statuses.count(EditStatus.UNSUPPORTED),
+            self.draws,
         )
 
     def _build_manifest(self) -> dict[str, Any]:
@@ -295,23 +336,61 @@ class EditRun:
             "strategy": self.strategy.name,
             "reasoner": hide_words(self.strategy_options.reasoner),
             "seed": self.settings.seed,
+            "draws": self.draws,
             "system": self.model,
         }
 
-    def _require_same_settings(self, stored: Mapping[str, Any], manifest: Mapping[str, Any]) -> None:
+    def _require_same_settings(self, stored: Mapping[str, Any], manifest: dict[str, Any]) -> None:
         """Refuse to put beside what the folder holds what was made in another way."""
         if stored and EDITOR_KEY not in stored:
             raise CrevalError(f"{self.folder} holds a run; give another `out`.")
-        names = ("benchmark", EDITOR_KEY, "editor_facts", "strategy", "judge", "reasoner", "seed")
+        plain = self._settings_facts(stored.get("editor_facts", {}))
+        before = {**stored, "editor_facts": plain, "draws": stored.get("draws", 1)} if stored else {}
+        now = {**manifest, "editor_facts": self._settings_facts(manifest["editor_facts"])}
+        if before and min(before["draws"], self.draws) > 1:  # draws can be added, and those that are there stay
+            manifest["draws"] = before["draws"] = now["draws"] = max(before["draws"], self.draws)
+        names = ("benchmark", EDITOR_KEY, "editor_facts", "strategy", "judge", "reasoner", "seed", "draws")
         labels = {EDITOR_KEY: "editor", "editor_facts": "editor's settings"}
         require_same(
-            {name: stored.get(name) for name in names} if stored else {},
-            {name: manifest[name] for name in names},
+            {name: before.get(name) for name in names} if stored else {},
+            {name: now[name] for name in names},
             lambda name, before, now: (
                 f"{self.folder} was made with the {labels.get(name, name)} {_format_value(before)}, not "
                 f"{_format_value(now)}; give another `out`."
             ),
         )
+        self._continue_versions(stored)
+
+    def _settings_facts(self, facts: Mapping[str, Any]) -> dict[str, Any]:
+        """Return what a user has chosen, without the state of what it runs."""
+        return {name: value for name, value in facts.items() if name not in self.editor.fingerprint}
+
+    def _continue_versions(self, stored: Mapping[str, Any]) -> None:
+        """Find out which version of the editor runs, and which of its images are in use; a change is asked about."""
+        entries, facts = stored.get(VERSIONS_KEY), stored.get("editor_facts")
+        fingerprint = dict(self.editor.fingerprint)
+        if reported := stored.get(REPORTED_MODEL):
+            fingerprint[REPORTED_MODEL] = reported
+        if entries is None and facts is not None:
+            # Before there were versions, some editors kept a part of them with their settings.
+            known = {name: facts[name] for name in fingerprint if name in facts and name != "files"}
+            entries = [{"version": "", "fingerprint": known}]
+        what = f"{self.folder} was made with another version of {self.editor.name}"
+        self.session.history = continue_history(entries, fingerprint, self._if_changed, what, "out")
+        self.session.facts = self._build_manifest()["editor_facts"] if facts is None else facts
+
+
+def version_notes(edits: Collection[Edit]) -> Iterator[str]:
+    """Return how many images each version of the editor and of a server's model has made, if there are several."""
+    for name, what in (
+        ("editor_version", "versions of the editor"),
+        ("version", "models that the server reported"),
+        ("fingerprint", "versions that the server reported"),
+    ):
+        counts = Counter(str(edit.metadata.get(name, "unknown")) for edit in edits if edit.status is EditStatus.DONE)
+        if len(counts) > 1:
+            shown = ", ".join(f"{version} ({number:,})" for version, number in counts.most_common())
+            yield f"the images are of {len(counts)} {what}: {shown}"
 
 
 def _format_value(value: object) -> str:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import filecmp
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from creval.core.edit_record import Edit, EditStatus
 from creval.core.errors import CrevalError
-from creval.core.filenames import invalid_filename_reason
+from creval.core.filenames import draw_filename, invalid_filename_reason
 from creval.core.files import atomic_path
 from creval.editing.strategies import StrategyResult
 from creval.editors.output_checks import SUFFIX_BY_FORMAT
@@ -34,6 +34,13 @@ def save_edits(folder: Path, result: StrategyResult) -> None:
             _place_image(folder, edit)
 
 
+def remove_images(folder: Path, edits: Iterable[Edit]) -> None:
+    """Take the samples' images out of the folder, since all are made again. Those in `.made` stay."""
+    for edit in edits:
+        if not invalid_path_reason(folder, edit.key.sample):
+            _place_image(folder, edit._replace(status=EditStatus.ABSENT))
+
+
 def invalid_path_reason(folder: Path, sample: str) -> str:
     """Why a sample's picture cannot lie in a folder under its name; empty where it can."""
     if reason := invalid_filename_reason(sample):
@@ -52,20 +59,27 @@ def sample_image_stem(folder: Path, sample: str) -> Path:
 def _place_image(folder: Path, edit: Edit) -> None:
     """A picture under its sample's name; one that was there before by another file's end goes."""
     stem = sample_image_stem(folder, edit.key.sample)
+    if edit.key.draw:
+        stem = stem.with_name(draw_filename(stem.name, edit.key.draw))
     wanted = None
     if edit.status is EditStatus.DONE and edit.image is not None:
         wanted = stem.with_name(stem.name + edit.image.suffix)
         stem.parent.mkdir(parents=True, exist_ok=True)
-        _copy_image(edit.image, wanted)
+        _link_image(edit.image, wanted)
     for suffix in SUFFIX_BY_FORMAT.values():
         other = stem.with_name(stem.name + suffix)
         if other != wanted:
             other.unlink(missing_ok=True)
 
 
-def _copy_image(image: Path, destination: Path) -> None:
-    """A copy, and no link: whoever writes over it leaves what was kept alone."""
-    if destination.is_file() and filecmp.cmp(image, destination):
+def _link_image(image: Path, destination: Path) -> None:
+    """Put an image under another name as well: it is there once, or twice if the file system knows no hard links."""
+    if destination.is_file() and destination.samefile(image):
         return
     with atomic_path(destination) as new:
-        shutil.copy2(image, new)
+        try:
+            new.hardlink_to(image)
+        except OSError:
+            if destination.is_file() and filecmp.cmp(image, destination, shallow=False):
+                return
+            shutil.copy2(image, new)

@@ -25,11 +25,16 @@ from creval.core.images import ImageError, file_digest, missing_image_reason
 from creval.core.verdict import VerdictStatus
 from creval.editors.base import Editor, EditOutput, EditRequest, PendingTask
 from creval.editors.output_checks import OutputCheck, check_output
-from creval.providers.call_errors import CallError
+from creval.providers.call_errors import REFUSALS, CallError, ProviderUnusable
 from creval.store import RunWriter
+from creval.store.code_versions import STOP_IF_CHANGED, continue_history
 
+VERSIONS_KEY = "editor_versions"
+"""The manifest's name for the versions of the editor, in their order."""
 STORED_IMAGES = ".made"
 """The folder of all pictures that came, by their digests."""
+REPORTED_MODEL = "reported model"
+"""The manifest's name for the model that a server last said it was; in versions, the one that it was first."""
 _PENDING_TASK = "task"
 
 
@@ -46,6 +51,11 @@ class EditorSession:
 
     def __init__(self, editor: Editor, folder: str | Path, settings: EditSettings) -> None:
         self.editor, self.folder, self.settings = editor, Path(folder), settings
+        self.facts: Mapping[str, object] = editor.manifest_entry
+        """What requests are stored under: the editor's settings as they were when the folder was begun."""
+        self.history = continue_history(None, editor.fingerprint, STOP_IF_CHANGED, "", "")
+        self.keep_old = False
+        """Whether images of another model at the server are kept beside those that are there."""
         self.progress = Progress()
         self.stopped = ""
         self.get_budget: Callable[[], float | None] = lambda: settings.budget
@@ -64,12 +74,29 @@ class EditorSession:
                 store.put_edits(Edit(key) for key in requests if key not in store.edits)
             calls = CallSession(store, self.progress, self.get_budget())
             batch = _EditBatch(self, store, calls, stage)
-            self.stopped = calls.run(lambda: batch.run(requests), watch)
+            try:
+                self.stopped = calls.run(lambda: batch.run(requests), watch)
+            finally:
+                if batch.reported_model:
+                    with store.transaction():
+                        store.put_manifest({VERSIONS_KEY: self.history.entries, REPORTED_MODEL: batch.reported_model})
         return batch.edits
+
+    @property
+    def stored_variants(self) -> list[str]:
+        """The variants under which the images that are in use are stored."""
+        return [_version_variant(number) for number in self.history.usable]
+
+    def accept_model(self, reported: str) -> bool:
+        """Return whether a server's model is the one that the version's images are of, if that is known."""
+        known = self.history.entries[-1]["fingerprint"].get(REPORTED_MODEL)
+        if known is None or self.keep_old:
+            self.history = self.history.with_current({REPORTED_MODEL: reported})
+        return known is None or self.keep_old or known == reported
 
 
 # What kinds of faults make of an edit; others are failures.
-_STATUS_BY_ERROR = {"content filter": EditStatus.REFUSED, "unsupported": EditStatus.UNSUPPORTED}
+_STATUS_BY_ERROR = {**dict.fromkeys(REFUSALS, EditStatus.REFUSED), "unsupported": EditStatus.UNSUPPORTED}
 
 
 class _EditBatch:
@@ -77,10 +104,13 @@ class _EditBatch:
 
     def __init__(self, session: EditorSession, store: RunWriter, calls: CallSession, stage: str) -> None:
         self._session, self._calls, self._stage = session, calls, stage
-        self._cached_notes = store.reply_texts()
+        self._cached_notes = {n: store.reply_texts(_version_variant(n)) for n in session.history.usable}
+        self.reported_model = str(store.manifest.get(REPORTED_MODEL, ""))
         self._pending_tasks = store.reply_texts(_PENDING_TASK, VerdictStatus.MISSING)
         self._journal = calls.journal
-        self._caller = _EditorCaller(session.editor, session.settings, calls, has_succeeded=bool(self._cached_notes))
+        self._caller = _EditorCaller(
+            session.editor, session.settings, calls, has_succeeded=any(self._cached_notes.values())
+        )
         self.edits: dict[EditKey, Edit] = {}
 
     async def run(self, requests: Mapping[EditKey, EditRequest]) -> None:
@@ -94,20 +124,21 @@ class _EditBatch:
         """A job's edit: as it was kept, or as it is made now."""
         progress = self._session.progress
         try:
-            ask = await asyncio.to_thread(self._build_call_key, key, request)
-            kept = self._cached_notes.get(ask.digest)
-            if kept is not None:
-                edit = _edit_from_note(key, json.loads(kept), self._session.folder)
-                if edit.image is not None and await asyncio.to_thread(_is_intact, edit.image):
+            first = await asyncio.to_thread(self._build_call_key, key, request)
+            for number, notes in self._cached_notes.items():
+                kept = notes.get(_of_version(first, number).digest)
+                known = None if kept is None else _edit_from_note(key, json.loads(kept), self._session.folder)
+                if known and known.image is not None and await asyncio.to_thread(_is_intact, known.image):
                     progress.done += 1
                     progress.cached += 1
-                    return edit
+                    return known
             lack = await asyncio.to_thread(missing_image_reason, _input_images(request))
         except ImageError as error:
             lack = await asyncio.to_thread(missing_image_reason, _input_images(request)) or str(error)
         if lack:  # nobody can make anything of it, so nobody is asked
             progress.done += 1
             return Edit(key, EditStatus.IMPOSSIBLE, reason=lack)
+        ask = _of_version(first, self._session.history.number)
         pending = ask._replace(variant=_PENDING_TASK)
         ticket = _StoredTask(self._journal, pending, self._pending_tasks.get(pending.digest), self._caller.name)
         try:
@@ -125,13 +156,27 @@ class _EditBatch:
         await self._journal.append([(ask, reply, ())])
         self._caller.record_success(made.response)
         progress.done += 1
+        self._check_model(edit)
         return edit
 
+    def _check_model(self, edit: Edit) -> None:
+        """Stop if the server says that its model is another one now. The image is kept, and says of which it is."""
+        reported = str(edit.metadata.get("version") or "")
+        if reported:
+            self.reported_model = reported
+            if not self._session.accept_model(reported):
+                known = self._session.history.entries[-1]["fingerprint"][REPORTED_MODEL]
+                raise ProviderUnusable(
+                    f"{self._caller.name} was answered by the model {known}, and now by {reported}. Repeat the command "
+                    "with `keep_old` (keep what is there, make the rest with the new model) or `redo` (make all of it "
+                    "again), or give another `out`."
+                )
+
     def _build_call_key(self, key: EditKey, request: EditRequest) -> CallKey:
-        """The request that a job is: all that its picture depends on."""
+        """The request that a job is to the folder's first version: all that its picture depends on."""
         shown = tuple(map(file_digest, _input_images(request)))
         words = hashlib.blake2b(request.instruction.encode("utf-8", "replace"), digest_size=16)
-        facts = {"words": words.hexdigest(), "seed": request.seed, **self._session.editor.manifest_entry}
+        facts = {"words": words.hexdigest(), "seed": request.seed, **self._session.facts}
         plain = json.loads(json.dumps(facts, sort_keys=True, default=str))
         return CallKey(self._caller.name, key, (self._stage,), "", shown, plain, request.draw)
 
@@ -143,9 +188,21 @@ class _EditBatch:
             atomic_write(path, output.content)
         for folder in (path.parent, self._session.folder):
             sync_folder(folder)
-        facts = {**check.metadata(), **dict(output.metadata)}
+        version = self._session.history.label
+        facts = {**check.metadata(), **dict(output.metadata), **({"editor_version": version} if version else {})}
         note: dict[str, object] = {"file": f"{STORED_IMAGES}/{name}", "facts": facts}
         return _edit_from_note(key, note, self._session.folder), note
+
+
+def _version_variant(number: int) -> str:
+    return f"version {number}" if number else ""
+
+
+def _of_version(ask: CallKey, number: int) -> CallKey:
+    """The same request to another version of the editor. Folders of one version are keyed as they always were."""
+    if not number:
+        return ask
+    return ask._replace(parameters={**ask.parameters, "version": number}, variant=_version_variant(number))
 
 
 def _input_images(request: EditRequest) -> list[Path]:

@@ -135,7 +135,10 @@ class StrategyRunner:
         all_samples: Sequence[Sample] = (),
         selector: Selector | None = None,
         planner: Planner | None = None,
+        draws: int = 1,
     ) -> None:
+        if draws > 1 and strategy.best_of > 1:
+            raise CrevalError("`draws` keeps every draw, and best-of one of them: give one of the two.")
         if strategy.best_of > 1 and selector is None:
             raise CrevalError("best-of needs a judge that picks: give `judge` SPEC.")
         if strategy.reasoned and planner is None:
@@ -147,6 +150,8 @@ class StrategyRunner:
                 "is not made of steps."
             )
         self._session, self._model, self._samples = session, model, samples
+        # Draws are counted from 1, as candidates are: 0 is the edit of a sample that has one.
+        self._draws = range(1, 1 + draws) if draws > 1 else range(1)
         self._strategy, self._selector, self._planner = strategy, selector, planner
         # Chains are called the same whichever samples are chosen among the benchmark's.
         wanted, known = self._find_owners(samples), self._find_owners(all_samples)
@@ -157,7 +162,7 @@ class StrategyRunner:
     @property
     def image_count(self) -> int:
         """How many pictures are to be made."""
-        return len(self._chains) * self._strategy.best_of
+        return len(self._chains) * self._strategy.best_of * len(self._draws)
 
     @property
     def candidate_samples(self) -> list[Sample]:
@@ -165,14 +170,21 @@ class StrategyRunner:
         return [owner.sample for owner in self._chains.values()]
 
     def run(self, watch: ProgressCallback | None = None) -> StrategyResult:
-        """Make every sample's edit, shared chains once. After an error, `result` holds what came before."""
-        reached: dict[_StepChain, Edit] = {}
+        """Make every sample's edits, shared chains once. After an error, `result` holds what came before."""
         self._session.progress.calls = self.image_count
+        for draw in self._draws:
+            if not self._session.stopped:
+                self._run_draw(draw, watch)
+        return self.result
+
+    def _run_draw(self, draw: int, watch: ProgressCallback | None) -> None:
+        """Make an edit of every sample: the only one, the one that is picked, or the draw of this number."""
+        reached: dict[_StepChain, Edit] = {}
         try:
             for depth in range(1, 1 + max((len(chain.steps) for chain in self._chains), default=0)):
                 here = {chain: owner for chain, owner in self._chains.items() if len(chain.steps) == depth}
                 try:
-                    reached |= self._run_round(depth, here, reached, watch)
+                    reached |= self._run_round(depth, draw, here, reached, watch)
                 except StrategyStoppedError as halted:
                     self._session.stopped = str(halted)
                 if self._session.stopped:
@@ -181,10 +193,9 @@ class StrategyRunner:
             for sample in self._samples:
                 edit = reached.get(self._chain(sample))
                 if edit is not None:
-                    key = EditKey(self._model, sample.id)
+                    key = EditKey(self._model, sample.id, draw)
                     parents = edit.parents if edit.key == key else edit.parents or (edit.key,)
                     self.result.edits[key] = edit._replace(key=key, parents=parents)
-        return self.result
 
     def _chain(self, sample: Sample) -> _StepChain:
         steps = tuple(step.text for step in sample.steps) if self._strategy.sequential else ()
@@ -205,11 +216,12 @@ class StrategyRunner:
     def _run_round(
         self,
         depth: int,
+        number: int,
         chains: Mapping[_StepChain, _ChainOwner],
         before: Mapping[_StepChain, Edit],
         watch: ProgressCallback | None,
     ) -> dict[_StepChain, Edit]:
-        """One step further for each chain."""
+        """One step further for each chain, in the draw of this number."""
         jobs: dict[EditKey, EditRequest] = {}
         of: dict[EditKey, _StepChain] = {}
         made: dict[_StepChain, Edit] = {}
@@ -218,7 +230,7 @@ class StrategyRunner:
             start = before.get(chain.prefix(-1))
             if start is not None and start.image is None:
                 reason = f"the step before: {start.reason}"
-                key = EditKey(self._model, sample.id)
+                key = EditKey(self._model, sample.id, number)
                 made[chain] = Edit(key, start.status, reason=reason, parents=(start.key,))
             elif start is not None or depth == 1:
                 source = chain.source if start is None else start.image
@@ -233,12 +245,12 @@ class StrategyRunner:
                 lack = missing_image_reason(sample.input_images) if depth == 1 else ""
                 status = EditStatus.IMPOSSIBLE if lack else EditStatus.FAILED
                 reason = lack or f"no plan: {thought.failures[sample.id]}"
-                made[chain] = Edit(EditKey(self._model, sample.id), status, reason=reason)
+                made[chain] = Edit(EditKey(self._model, sample.id, number), status, reason=reason)
                 continue
             # Candidates are counted from 1: 0 is the one that is picked.
-            first = int(self._strategy.best_of > 1)
-            for draw in range(self._strategy.best_of):
-                key = EditKey(self._model, sample.id, first + draw)
+            best_of = self._strategy.best_of
+            for counted in range(1, 1 + best_of) if best_of > 1 else (number,):
+                key, draw = EditKey(self._model, sample.id, counted), max(0, counted - 1)
                 plan = thought.plans.get(sample.id, "")
                 words = want.instruction + (f"\n\n{plan}" if plan else "")
                 seed = self._session.settings.seed + draw

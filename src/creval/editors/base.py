@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol
@@ -30,6 +30,11 @@ class EditRequest:
     references: tuple[Path, ...] = ()
     seed: int = 0
     draw: int = 0
+
+    def with_absolute_paths(self) -> EditRequest:
+        """Return the request for another process, which may stand in another folder."""
+        source, mask = (path and path.absolute() for path in (self.source, self.mask))
+        return replace(self, source=source, mask=mask, references=tuple(path.absolute() for path in self.references))
 
 
 class EditOutput(NamedTuple):
@@ -93,6 +98,12 @@ class Editor(ABC):
 
     def keep_secrets(self) -> None:  # noqa: B027
         """Leave secrets in the name and the settings: a folder that was begun so goes on, and buys nothing twice."""
+
+    @property
+    def fingerprint(self) -> Mapping[str, Any]:
+        """The state of what it runs, by name: digests of files, a revision, versions. It may change without the
+        user's doing, so another state is asked about rather than refused."""
+        return {}
 
     def add_note(self, what: str) -> None:
         """Something that the model turned out not to take."""

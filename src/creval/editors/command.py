@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import asyncio
 import os
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from creval.core.files import read_bytes
 from creval.core.images import ImageError, encode_image
@@ -30,10 +32,17 @@ class CommandEditor(Editor):
         self.name, self.model, self.notes = hide_words(name), hide_words(template), []
         self._given = name, template
         require_no_settings("a command", options)
-        self._template = ProgramTemplate(template, PLACEHOLDERS, "python edit.py {source} {instruction} {output}")
+        self._template = ProgramTemplate(
+            template, PLACEHOLDERS, "python edit.py {source} --text={instruction} {output}"
+        )
         self.needs_source = "source" in self._template.placeholders
         self.price = options.price
         self._timeout = options.timeout
+        self._digests = self._template.digests
+
+    @property
+    def fingerprint(self) -> Mapping[str, Any]:
+        return {"files": self._digests}
 
     def keep_secrets(self) -> None:
         self.name, self.model = self._given
@@ -44,6 +53,11 @@ class CommandEditor(Editor):
     async def edit(self, job: EditRequest, ticket: PendingTask) -> EditOutput:
         del ticket
         self.note_ignored_inputs(job)
+        if job.instruction.startswith("-") and self._template.stands_alone("instruction"):
+            self.add_note(
+                "was given instructions that begin with a dash, which programs read as options: write "
+                "--text={instruction}, so that they are values."
+            )
         if job.source is None and self.needs_source:
             raise CallError("unsupported", "the program needs a {source}", retryable=False)
         # What a program locks away in the folder is no reason to stop.
@@ -58,7 +72,7 @@ class CommandEditor(Editor):
             images = {"source": source, "source?": source, "mask": mask, "references": references}
             words = {"instruction": job.instruction, "output": str(output), "seed": str(job.seed)}
             arguments = self._template.fill({**images, **words})
-            said = await run_program(self.name, arguments, folder, self._timeout, self._template.secrets)
+            said = await run_program(self.name, arguments, self._timeout, self._template.secrets)
             if not os.path.lexists(output):
                 raise CallError("no picture", f"the program wrote none to {{output}}: {said}".strip())
             content = await asyncio.to_thread(read_image_bytes, output, follow_links=False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from creval.core.errors import CrevalError
@@ -30,13 +31,19 @@ class FolderEditor(Editor):
         del ticket
         stems = [job.sample, *([job.source.stem] if job.source is not None else [])]
         for stem in stems:
-            drawn = draw_filename(stem, job.draw)
-            for name in [drawn] if job.draw else [stem, drawn]:
-                for suffix in _SUFFIXES:
-                    path = self._folder / f"{name}{suffix}"
-                    if self._has_file(path):
-                        return EditOutput(read_image_bytes(path), cost=0.0)
+            found = self._find([stem, draw_filename(stem, 0)])
+            begun = None if found else self._find([draw_filename(stem, 1)])
+            # Without a first one that is named so, draws are counted from 1, as creval edit does.
+            if job.draw:
+                found = self._find([draw_filename(stem, job.draw + (begun is not None))])
+            found = found or (None if job.draw else begun)
+            if found is not None:
+                return EditOutput(read_image_bytes(found), cost=0.0)
         raise CallError("absent", f"{self._folder} holds no picture for the sample", retryable=False)
+
+    def _find(self, names: Sequence[str]) -> Path | None:
+        paths = (self._folder / f"{name}{suffix}" for name in names for suffix in _SUFFIXES)
+        return next((path for path in paths if self._has_file(path)), None)
 
     def _has_file(self, path: Path) -> bool:
         try:

@@ -1,13 +1,15 @@
 """`python:module:function`: a function of the user's edits.
 
 It is called with the source as a PIL image (or none), the instruction and the seed, and returns a PIL image, or a
-file's path or content. Where it takes `mask` or `references`, it gets these too, and what `--set` gives.
+file's path or content. Where it takes `mask` or `references`, it gets these too, and what `--set` gives. It
+declines by raising `creval.Refused`.
 """
 
 from __future__ import annotations
 
 import io
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,26 +21,28 @@ from creval.core.redaction import hide_settings
 from creval.editors.base import Editor, EditorOptions, EditOutput, EditRequest, PendingTask
 from creval.editors.output_checks import read_image_bytes
 from creval.providers.call_errors import CallError
-from creval.providers.user_functions import FunctionCaller, accepted_arguments, accepts_argument, import_callable
+from creval.providers.function_process import ProcessRunner
+from creval.providers.user_functions import FunctionCaller, FunctionRunner, FunctionSignature, ThreadRunner, UserCall
 
 _PNG_MODES = ("1", "L", "LA", "I", "I;16", "P", "RGB", "RGBA")  # modes that it can hold
 
 
 class FunctionEditor(Editor):
-    """A function in a thread, one call after another unless it is a coroutine."""
+    """A function: by name in a process of its own, as an object in a thread; called in turn unless it is async."""
 
     def __init__(
         self, name: str, where: str, options: EditorOptions, function: Callable[..., Any] | None = None
     ) -> None:
         self.name, self.model, self.notes = name, where, []
-        self._function = function or import_callable(where)
+        runner: FunctionRunner = ProcessRunner(where) if function is None else ThreadRunner(function)
+        self._signature, self._digests = runner.signature, runner.digests
         self._settings = dict(options.settings)
         self._shown_settings = hide_settings(self._settings)
         for setting in self._settings:
-            if not accepts_argument(self._function, setting):
+            if not self._signature.accepts(setting):
                 raise CrevalError(f"`settings` {setting}: python:{where} takes no such argument.")
         self.price = options.price
-        self._caller = FunctionCaller(self._function, _image_bytes, options.timeout)
+        self._caller = FunctionCaller[bytes](runner, options.timeout)
 
     @property
     def manifest_entry(self) -> Mapping[str, Any]:
@@ -47,8 +51,12 @@ class FunctionEditor(Editor):
     def keep_secrets(self) -> None:
         self._shown_settings = self._settings
 
+    @property
+    def fingerprint(self) -> Mapping[str, Any]:
+        return {"files": self._digests}
+
     def accepts(self, extra: str) -> bool:
-        return extra == "source" or accepts_argument(self._function, extra)
+        return extra == "source" or self._signature.accepts(extra)
 
     async def open(self) -> None:
         self._caller.open()
@@ -59,20 +67,24 @@ class FunctionEditor(Editor):
     async def edit(self, job: EditRequest, ticket: PendingTask) -> EditOutput:
         del ticket
         self.note_ignored_inputs(job)
-        return EditOutput(await self._caller.call(lambda: self._build_arguments(job)), cost=self.price)
+        prepare = partial(_build_arguments, job.with_absolute_paths(), self._settings, self._signature)
+        return EditOutput(await self._caller.call(UserCall(prepare, _image_bytes)), cost=self.price)
 
-    def _build_arguments(self, job: EditRequest) -> tuple[tuple[Image.Image | None], dict[str, Any]]:
-        """The source, and what else the function takes."""
-        given: dict[str, Any] = {"instruction": job.instruction, "seed": job.seed}
-        try:
-            source = None if job.source is None else open_image(job.source)
-            if job.mask is not None and accepts_argument(self._function, "mask"):
-                given["mask"] = open_image(job.mask)
-            if job.references and accepts_argument(self._function, "references"):
-                given["references"] = [open_image(path) for path in job.references]
-        except ImageError as error:
-            raise CallError("unreadable source", str(error), retryable=False) from None
-        return (source,), accepted_arguments(self._function, given | self._settings)
+
+def _build_arguments(
+    job: EditRequest, settings: Mapping[str, Any], signature: FunctionSignature
+) -> tuple[tuple[Image.Image | None], dict[str, Any]]:
+    """The source, and what else the function takes."""
+    given: dict[str, Any] = {"instruction": job.instruction, "seed": job.seed}
+    try:
+        source = None if job.source is None else open_image(job.source)
+        if job.mask is not None and signature.accepts("mask"):
+            given["mask"] = open_image(job.mask)
+        if job.references and signature.accepts("references"):
+            given["references"] = [open_image(path) for path in job.references]
+    except ImageError as error:
+        raise CallError("unreadable source", str(error), retryable=False) from None
+    return (source,), signature.select({**given, **settings})
 
 
 def _image_bytes(made: Any) -> bytes:

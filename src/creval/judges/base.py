@@ -6,6 +6,7 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from creval.core.images import EncodedImage
@@ -60,7 +61,7 @@ class Judge(ABC):
 
     `supports_n` says whether one request can bring several choices. `notes` collects what the judge
     turned out not to take, in words. A judge that is not `counts_tokens` uses no tokens; `seconds_per_call` is how
-    many seconds a call takes, as a guess before one was made.
+    many seconds a call takes, as a guess before one was made. `code_digests` identify a user's code that answers.
     """
 
     name: str
@@ -70,6 +71,7 @@ class Judge(ABC):
     supports_n: bool = False
     counts_tokens: bool = True
     seconds_per_call: float = 5.0
+    code_digests: Mapping[str, str] = MappingProxyType({})
     notes: list[str]
 
     def prepare_image(self, image: EncodedImage) -> EncodedImage:

@@ -34,6 +34,7 @@ class CommandJudge(Judge):
         for parameter in options.parameters:
             raise CrevalError(f"`parameters` {parameter}: a command has nothing to set.")
         self.price, self._timeout = options.price, options.timeout
+        self.code_digests = self._template.digests
 
     async def ask(self, request: JudgeRequest) -> JudgeResponse:
         return JudgeResponse(tuple([await self._run(request) for _ in request.repeats]), 0, 0, 0.0)
@@ -41,7 +42,7 @@ class CommandJudge(Judge):
     async def _run(self, request: JudgeRequest) -> Completion:
         with temporary_folder() as folder:
             arguments = await asyncio.to_thread(self._write_inputs, request, folder)
-            said = await run_program(self.name, arguments, folder, self._timeout, self._template.secrets)
+            said = await run_program(self.name, arguments, self._timeout, self._template.secrets)
             try:
                 with (folder / "reply.txt").open("rb") as file:
                     return Completion(file.read(_MAX_REPLY_BYTES).decode("utf-8", "replace"))

@@ -10,35 +10,52 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from creval.core.images import decode_image
 from creval.core.plugins import create
 from creval.judges.base import Judge, JudgeOptions, JudgeRequest, JudgeResponse
-from creval.providers.call_errors import CallError
+from creval.providers.call_errors import FUNCTION_FAILED, CallError
+from creval.providers.function_process import ProcessRunner
 from creval.providers.openai_wire import Completion
-from creval.providers.user_functions import FunctionCaller, accepted_arguments, import_callable
+from creval.providers.user_functions import (
+    FunctionCaller,
+    FunctionRunner,
+    FunctionSignature,
+    ThreadRunner,
+    UserCall,
+    import_callable,
+)
+
+_ROLES = ("source", "edit", "mask")
 
 
 def open_python_judge(spec: str, where: str, options: JudgeOptions) -> Judge:
     """Open the judge that a class or function in a module is."""
-    found = import_callable(where)
-    if isinstance(found, type):
-        return create(Judge, found, spec, where, options)  # type: ignore[type-abstract]
-    return FunctionJudge(spec, where, options, found)
+    runner = ProcessRunner(where)
+    if not runner.is_class:
+        return FunctionJudge(spec, where, options, runner)
+    runner.abandon()
+    judge = create(Judge, import_callable(where), spec, where, options)  # type: ignore[type-abstract]
+    judge.code_digests = runner.digests
+    return judge
 
 
 class FunctionJudge(Judge):
-    """A function that answers, in a thread."""
+    """A function that answers: by name in a process of its own, as an object in a thread."""
 
     counts_tokens = False
     seconds_per_call = 0.1
 
-    def __init__(self, name: str, model: str, options: JudgeOptions, function: Callable[..., Any]) -> None:
+    def __init__(
+        self, name: str, model: str, options: JudgeOptions, function: Callable[..., Any] | ProcessRunner
+    ) -> None:
         self.name, self.model, self.notes = name, model, []
         self.price = options.price
-        self._function = function
-        self._caller: FunctionCaller[Any] = FunctionCaller(function, lambda made: made, options.timeout)
+        runner: FunctionRunner = function if isinstance(function, ProcessRunner) else ThreadRunner(function)
+        self._signature, self.code_digests = runner.signature, runner.digests
+        self._caller = FunctionCaller[str](runner, options.timeout)
 
     async def open(self) -> None:
         self._caller.open()
@@ -48,39 +65,42 @@ class FunctionJudge(Judge):
 
     async def ask(self, request: JudgeRequest) -> JudgeResponse:
         answers = []
+        read = partial(_format_reply, list(request.labels), request.scale is None, request.is_structured)
         for repeat in request.repeats:
-            made = await self._caller.call(lambda repeat=repeat: ((), self._build_arguments(request, repeat)))  # type: ignore[misc]
-            answers.append(Completion(_format_reply(made, request)))
+            call = UserCall(partial(_build_arguments, _plain_facts(request, repeat), self._signature), read)
+            answers.append(Completion(await self._caller.call(call)))
         return JudgeResponse(tuple(answers), 0, 0, 0.0)
 
-    def _build_arguments(self, request: JudgeRequest, repeat: int) -> dict[str, Any]:
-        images = [decode_image(image.content) for image in request.images]
-        by_role = list(zip(request.image_roles, images, strict=False))
-        first = {role: next((image for own, image in by_role if own == role), None) for role in _ROLES}
-        given = {
-            **first,
-            "references": [image for role, image in by_role if role == "references"],
-            "images": images,
-            "questions": list(request.questions),
-            "choices": list(request.scale.choices) if request.scale else [],
-            "text": request.text,
-            "repeat": repeat,
-        }
-        return accepted_arguments(self._function, given)
+
+def _plain_facts(request: JudgeRequest, repeat: int) -> dict[str, Any]:
+    """What a function can be told of a request, with images as their files' content."""
+    return {
+        "images": [image.content for image in request.images],
+        "image_roles": list(request.image_roles),
+        "questions": list(request.questions),
+        "choices": list(request.scale.choices) if request.scale else [],
+        "text": request.text,
+        "repeat": repeat,
+    }
 
 
-_ROLES = ("source", "edit", "mask")
+def _build_arguments(facts: Mapping[str, Any], signature: FunctionSignature) -> tuple[tuple[()], dict[str, Any]]:
+    images = [decode_image(content) for content in facts["images"]]
+    by_role = list(zip(facts["image_roles"], images, strict=False))
+    first = {role: next((image for own, image in by_role if own == role), None) for role in _ROLES}
+    references = [image for role, image in by_role if role == "references"]
+    return (), signature.select({**facts, **first, "references": references, "images": images})
 
 
-def _format_reply(made: Any, request: JudgeRequest) -> str:
+def _format_reply(labels: Sequence[str], is_free: bool, is_structured: bool, made: Any) -> str:
     """Return what a function gave as the text of a reply."""
-    if request.scale is None:
+    if is_free:
         return str(made)
     several = list(made) if isinstance(made, Sequence) and not isinstance(made, str) else [made]
-    if len(several) != len(request.labels):
-        wrong = f"{len(several)} answers to {len(request.labels)} questions"
-        raise CallError("the function failed", f"it returned {wrong}", retryable=False)
+    if len(several) != len(labels):
+        wrong = f"{len(several)} answers to {len(labels)} questions"
+        raise CallError(FUNCTION_FAILED, f"it returned {wrong}", retryable=False)
     entries = [one if isinstance(one, Mapping) else {"answer": one, "explanation": ""} for one in several]
-    if not request.is_structured:
+    if not is_structured:
         return str(entries[0].get("answer", ""))
-    return json.dumps(dict(zip(request.labels, map(dict, entries), strict=True)), default=str)
+    return json.dumps(dict(zip(labels, map(dict, entries), strict=True)), default=str)

@@ -20,6 +20,7 @@ from creval.core.errors import CrevalError
 from creval.core.files import gc_frozen, replace_lone_surrogates
 from creval.judges.judge_spec import JudgeSpec, keep_stored_names, open_judges, resize_rule
 from creval.judging.checks import check_inputs, file_warnings, judging_warnings, require_same_judging
+from creval.judging.code_changes import CodeChanges
 from creval.judging.measurements import find_pending_measurements, run_measurements
 from creval.judging.metric_models import METRIC_MODELS_KEY, RunMetrics
 from creval.judging.persist import find_changed_edits, save_plan
@@ -27,11 +28,16 @@ from creval.judging.plan import AnsweredProbes, Plan
 from creval.judging.summary import JudgeSummary, summarise_run
 from creval.judging.workers import JudgeWorkers
 from creval.prompts import Prompt, load_prompt
+from creval.providers.huggingface import loaded_commits
 from creval.store import DATABASE, RunWriter, open_run
+from creval.store.code_versions import ChangeChoice
 from creval.store.edit_folders import find_edits
 from creval.store.manifest import describe_run
 from creval.store.provenance import PROVENANCE_KEY
 from creval.store.readonly import read_stored_manifest
+
+HUB_COMMITS_KEY = "hub_commits"
+"""The manifest's name for the commits of models from the hub, by the model's name."""
 
 if TYPE_CHECKING:  # NumPy comes with them
     from creval.judging.stopping_monitor import EarlyStopping
@@ -51,7 +57,8 @@ class JudgeRun:
         dry_run: bool = False,
     ) -> None:
         judge = replace_lone_surrogates(judge) if isinstance(judge, str) else judge
-        self.benchmark, self.run_folder = benchmark, Path(run)
+        # A user's code that changes the working folder cannot move what creval writes.
+        self.benchmark, self.run_folder = benchmark, Path(run).absolute()
         self.settings = settings or JudgeSettings()
         options = replace(self.settings.judge_options(), key_optional=dry_run)
         self.judges = open_judges(judge, options) if judge else []
@@ -62,6 +69,12 @@ class JudgeRun:
         self.found_edits = find_edits(edits, dataset.samples, dataset.match_edit_file, dataset.read_model_outputs)
         self.plan = Plan(benchmark, self.found_edits, self.settings)
         self.run_metrics = RunMetrics(self.run_folder, self.plan.image_metric_names, self.settings.metric_models)
+        measured = zip(self.run_metrics.voices(), self.run_metrics.image_metrics.values(), strict=True)
+        digests = {judge.name: judge.code_digests for judge in self.judges}
+        self._code_changes = CodeChanges(
+            digests | {voice: metric.code_digests for voice, metric in measured},
+            ChangeChoice(self.settings.keep_old, self.settings.redo),
+        )
         named = {q.prompt for questions in self.plan.questions.values() for q in questions}
         self.prompts: dict[str, Prompt] = {
             name: load_prompt(name or benchmark.protocol.prompt, self.settings.prompts, benchmark.protocol.prompts)
@@ -97,9 +110,11 @@ class JudgeRun:
         with RunWriter(self.run_folder) as store:
             self._require_same_run(store)
             changed = set(find_changed_edits(self.plan, store.edits, self.run_folder))
+            redone = self._code_changes.find_redone(store)
             return {
                 name: {k: done for k, done in store.answered_questions(name).items() if k not in changed}
                 for name in (*self._judge_names, *self.run_metrics.voices())
+                if name not in redone
             }
 
     def _build_manifest(self) -> dict[str, object]:
@@ -127,10 +142,12 @@ class JudgeRun:
         raise_open_file_limit(2 * self.settings.concurrency * len(self.judges) + 64)
         with RunWriter(self.run_folder) as store, gc_frozen():
             self._require_same_run(store)
+            self._code_changes.find_redone(store)
             self.run_metrics.load_new_models(store)
             with store.transaction():
+                code_notes = self._code_changes.apply(store)
                 notes = save_plan(store, self.plan, self._judge_names, self._merge_manifest(store))
-                done.notes += self.run_metrics.drop_outdated_values(store) + notes
+                done.notes += self.run_metrics.drop_outdated_values(store) + code_notes + notes
             session = CallSession(store, progress, self.settings.budget)
             try:
                 done.stopped = session.run(lambda: self._run_all(session, store, done), watch)
@@ -138,11 +155,25 @@ class JudgeRun:
                 if done.outcome is not None:
                     with store.transaction():
                         store.put_manifest({"stopping": done.outcome.to_dict()})
+                done.notes += self._record_hub_commits(store)
         for judge in self.judges:
             done.notes += judge.notes
         with open_run(self.run_folder) as run:
             summarise_run(done, run)
         return done
+
+    def _record_hub_commits(self, store: RunWriter) -> list[str]:
+        """Keep which commits of models on the hub were loaded; return notes about those that were others before."""
+        names = [*(judge.model for judge in self.judges), *self.run_metrics.model_names()]
+        before, now = store.manifest.get(HUB_COMMITS_KEY, {}), loaded_commits(names)
+        if now:
+            with store.transaction():
+                store.put_manifest({HUB_COMMITS_KEY: {**before, **now}})
+        return [
+            f"{name} was loaded from the hub at commit {before[name]} before, and now at {commit}."
+            for name, commit in now.items()
+            if before.get(name, commit) != commit
+        ]
 
     def _merge_manifest(self, store: RunWriter) -> dict[str, object]:
         """What the run is to say of itself, with what it has said before and still holds."""

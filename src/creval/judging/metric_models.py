@@ -33,6 +33,11 @@ class RunMetrics:
         """Return the names under which the run keeps what they measure."""
         return [metric_voice(metric) for metric in self.image_metrics.values()]
 
+    def model_names(self) -> list[str]:
+        """Return the names of the models that the metrics measure with."""
+        models = (model for metric in self.image_metrics.values() for model in metric.info.models)
+        return [self._models.get(model.slot, model.default) for model in models]
+
     def notes(self) -> list[str]:
         """Return models used as before, models chosen for nothing, and what to do before all can be measured."""
         found = [

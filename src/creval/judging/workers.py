@@ -64,6 +64,8 @@ class JudgeWorkers:
         self._state_changed = asyncio.Condition()
         self._source_cache: OrderedDict[Path, asyncio.Future[EncodedImage]] = OrderedDict()
         self._answer_affecting = {k: v for k, v in settings.answer_affecting().items() if v not in (None, False, {})}
+        if judge.code_digests:
+            self._answer_affecting["code"] = dict(judge.code_digests)
         self._prompt_versions = {name: prompt.version for name, prompt in prompts.items()}
         self._counted_with_n = judge.supports_n
         self._has_logprobs = False

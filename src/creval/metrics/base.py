@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, ClassVar, TypeVar
 
 from creval import registry
@@ -44,16 +45,18 @@ class MetricInfo:
 
 
 T = TypeVar("T")
+_USER_CODE = ("python:", "command:")
 
 
 class ImageMetric(ABC):
     """Measures edits, in several threads at once; one look gives the values of several metrics.
 
     `name` tells it apart in a run, with the models that it measures with, if any, and the state of
-    their files, if they are here: `clip@MODEL#1f3a5b7c`.
+    their files, if they are here: `clip@MODEL#1f3a5b7c`. `code_digests` identify a user's code that measures.
     """
 
     info: ClassVar[MetricInfo]
+    code_digests: Mapping[str, str] = MappingProxyType({})
 
     def __init__(self, pool: ModelPool) -> None:
         models = "+".join(map(model_label, pool.models_for(self.info)))
@@ -130,7 +133,7 @@ class ModelPool:
 
 def image_metric_class(name: str) -> type[ImageMetric]:
     """Return the class of this name; `python:MODULE:NAME` and `command:TEMPLATE` are the user's."""
-    if name.startswith(("python:", "command:")):
+    if name.startswith(_USER_CODE):
         from creval.metrics.user_metric import user_metric_class
 
         return user_metric_class(name)
@@ -150,6 +153,10 @@ def open_image_metrics(
 
             metric = function_metric_class(metric)
         opened: ImageMetric = metric(pool) if isinstance(metric, type) else metric
+        if name.startswith(_USER_CODE):
+            from creval.metrics.user_metric import user_code_digests
+
+            opened.code_digests = user_code_digests(name)
         found[name or opened.info.name] = opened
     return found
 

@@ -12,7 +12,7 @@ from typing import Any
 from warnings import catch_warnings, simplefilter
 
 from creval.core.errors import CrevalError
-from creval.providers.huggingface import DependencyMissing, check_hub_reachable
+from creval.providers.huggingface import DependencyMissing, check_hub_reachable, record_commit
 
 
 def find_weights(name: str, files: Sequence[str]) -> Path:
@@ -33,10 +33,12 @@ def find_weights(name: str, files: Sequence[str]) -> Path:
         raise DependencyMissing(f"{name} needs huggingface_hub: pip install 'creval[local]'.") from error
     reachable = check_hub_reachable(name, files[0])
     try:
-        return Path(hub.hf_hub_download(name, files[0], local_files_only=not reachable))
+        found = Path(hub.hf_hub_download(name, files[0], local_files_only=not reachable))
     except Exception as error:  # of many kinds
         reason = str(error).strip().partition("\n")[0]
         raise CrevalError(f"{name} cannot be downloaded: {reason}") from error
+    record_commit(name, found)
+    return found
 
 
 def find_safe_weights(name: str, files: Sequence[str]) -> Path:

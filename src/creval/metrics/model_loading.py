@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 from importlib import import_module
 from pathlib import Path
 from threading import Lock
@@ -15,6 +13,7 @@ from PIL import Image
 
 from creval.core.concurrency import stdout_to_stderr
 from creval.core.errors import CrevalError
+from creval.core.file_digest import digest_files
 from creval.core.images import MAX_PIXELS
 from creval.metrics.metric_inputs import NotMeasurable
 from creval.providers.huggingface import DependencyMissing
@@ -77,7 +76,6 @@ def import_library(module: str, extra: str, purpose: str) -> Any:
         ) from error
 
 
-_STRIDE, _SAMPLE_BYTES, _TAIL_BYTES = 1 << 18, 1 << 12, 1 << 26  # bytes of a file of weights
 _DIGEST_LENGTH = 8  # characters of the state of a model's files
 
 
@@ -98,25 +96,7 @@ def files_digest(name: str) -> str:
     files = sorted(path.iterdir()) if path.is_dir() else [path] if path.is_file() else []
     if not files:
         return ""
-    found = hashlib.blake2b(digest_size=8)
-    for file in (file for file in files if file.is_file() and not file.name.startswith(".")):
-        there = file.stat()
-        found.update(f"{file.name}\x1f{there.st_size}\x1e".encode())
-        found.update(_sampled_digest(file.resolve(), there.st_size, there.st_mtime_ns))
-    return found.hexdigest()
-
-
-@lru_cache(maxsize=1024)
-def _sampled_digest(file: Path, size: int, modified_ns: int) -> bytes:  # noqa: ARG001 (tells files apart)
-    """Digest some bytes of every stretch that a layer could be, and the whole end, which has checksums."""
-    found = hashlib.blake2b(digest_size=16)
-    with file.open("rb", buffering=0) as content:
-        for at in range(0, size - _TAIL_BYTES, _STRIDE):
-            content.seek(at)
-            found.update(content.read(_SAMPLE_BYTES))
-        content.seek(max(0, size - _TAIL_BYTES))
-        found.update(content.read(_TAIL_BYTES))
-    return found.digest()
+    return digest_files((file.name, file) for file in files if file.is_file() and not file.name.startswith("."))
 
 
 def check_processor_shapes(processor: Any, images: Iterable[Image.Image]) -> None:

@@ -22,7 +22,8 @@ from creval.metrics.base import ImageMetric, MetricInfo
 from creval.metrics.features import FeatureArray
 from creval.metrics.metric_inputs import MetricInputs, NotMeasurable
 from creval.providers.call_errors import CallError
-from creval.providers.user_functions import accepts_argument, import_callable
+from creval.providers.source_digests import module_digests
+from creval.providers.user_functions import import_callable, read_signature
 from creval.providers.user_programs import ProgramTemplate, run_program
 
 PLACEHOLDERS = ("edit", "source", "source?", "mask", "mask?", "references", "instruction", "output")
@@ -35,14 +36,23 @@ def user_metric_class(spec: str) -> type[ImageMetric]:
     """Return the class that `python:...` or `command:...` stands for."""
     kind, _, rest = spec.partition(":")
     if kind == "command":
-        template = ProgramTemplate(rest, PLACEHOLDERS, "python sharpness.py {edit} {output}")
-        return _make_class(spec, _program_name(rest), _CommandMetric, {"template": template})
+        return _make_class(spec, _program_name(rest), _CommandMetric, {"template": _open_template(rest)})
     found = import_callable(rest)
     if isinstance(found, type):
         if not issubclass(found, ImageMetric):
             raise CrevalError(f"{spec} is not an ImageMetric.")
         return found
     return function_metric_class(found, spec)
+
+
+def user_code_digests(spec: str) -> dict[str, str]:
+    """Return the digests of the code that `python:...` or `command:...` stands for, once it was opened."""
+    kind, _, rest = spec.partition(":")
+    return _open_template(rest).digests if kind == "command" else module_digests(rest.rpartition(":")[0])
+
+
+def _open_template(template: str) -> ProgramTemplate:
+    return ProgramTemplate(template, PLACEHOLDERS, "python sharpness.py {edit} {output}")
 
 
 def function_metric_class(function: Callable[..., Any], spec: str = "") -> type[ImageMetric]:
@@ -74,7 +84,8 @@ class _FunctionMetric(ImageMetric):
             "instruction": lambda: inputs.sample.instruction,
         }
         function = type(self).function
-        taken = {name: make() for name, make in given.items() if accepts_argument(function, name)}
+        signature = read_signature(function)
+        taken = {name: make() for name, make in given.items() if signature.accepts(name)}
         return {self.info.values[0].name: float(function(**taken))}
 
 
@@ -102,7 +113,7 @@ class _CommandMetric(ImageMetric):
             )
             said = ""
             try:
-                said = asyncio.run(run_program(self.name, arguments, folder, _TIMEOUT))
+                said = asyncio.run(run_program(self.name, arguments, _TIMEOUT))
                 return {self.info.values[0].name: float(read_text(output, max_bytes=_MAX_NUMBER_BYTES))}
             except CallError as error:
                 raise NotMeasurable(str(error)) from error

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import socket
+from collections.abc import Iterable
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -61,6 +62,8 @@ def load_model(
             f"{name} cannot be loaded: its tokenizer knows {len(tokens)} of {words} tokens; its "
             "files are missing, or damaged."
         )
+    if here:
+        record_commit(name, find_cached_file(name))
     return prepares, model
 
 
@@ -87,6 +90,21 @@ def best_device(torch: Any) -> str:
     if torch.cuda.is_available():
         return "cuda"
     return "mps" if torch.backends.mps.is_available() else "cpu"
+
+
+_loaded_commits: dict[str, str] = {}
+
+
+def record_commit(name: str, file: Path | None) -> None:
+    """Remember the commit of a model on the hub that is loaded, by the place of one of its files in the hub's cache."""
+    parts = () if file is None else file.parts
+    if "snapshots" in parts[:-2]:
+        _loaded_commits[name] = parts[parts.index("snapshots") + 1]
+
+
+def loaded_commits(names: Iterable[str]) -> dict[str, str]:
+    """Return the commits of those of these models that this process has loaded from the hub."""
+    return {name: _loaded_commits[name] for name in sorted(set(names)) if name in _loaded_commits}
 
 
 def find_cached_file(name: str, file: str = "config.json") -> Path | None:

@@ -1,4 +1,4 @@
-"""Functions and classes of the user's: `python:module:name` is imported, and calls run in a thread."""
+"""Functions of the user's: imported by name, and called in a thread or in a process of their own."""
 
 from __future__ import annotations
 
@@ -10,22 +10,30 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future
+from functools import partial
 from pathlib import Path
 from queue import SimpleQueue
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 from creval.core.concurrency import stdout_to_stderr
 from creval.core.errors import CrevalError
-from creval.providers.call_errors import CallError
+from creval.providers.call_errors import FUNCTION_FAILED, CallError, Refused
+from creval.providers.source_digests import function_digest
 
 T = TypeVar("T")
 
 
+def split_place(where: str) -> tuple[str, str]:
+    """Return the module and the name in `module:name`; `CrevalError` if one of them is missing."""
+    module, _, name = where.rpartition(":")
+    if not module or not name:
+        raise CrevalError(f"python:{where or '(nothing)'}: give python:MODULE:FUNCTION.")
+    return module, name
+
+
 def import_callable(where: str) -> Callable[..., Any]:
     """Import `module:name`, also from the working folder. `CrevalError` if that is no callable."""
-    module, colon, name = where.rpartition(":")
-    if not colon or not module or not name:
-        raise CrevalError(f"python:{where or '(nothing)'}: give python:MODULE:FUNCTION.")
+    module, name = split_place(where)
     if str(Path.cwd()) not in sys.path:
         sys.path.insert(0, str(Path.cwd()))
     try:
@@ -45,15 +53,85 @@ def import_callable(where: str) -> Callable[..., Any]:
     return made
 
 
-def accepts_argument(function: Callable[..., Any], name: str) -> bool:
-    """Whether a function can be given an argument of this name."""
+class FunctionSignature(NamedTuple):
+    """What a function takes: arguments of these `names`, or of any name."""
+
+    names: frozenset[str]
+    takes_any: bool
+    is_coroutine: bool
+
+    def accepts(self, name: str) -> bool:
+        """Return whether the function can be given an argument of this name."""
+        return self.takes_any or name in self.names
+
+    def select(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """Return those arguments that the function takes."""
+        return {name: value for name, value in given.items() if self.accepts(name)}
+
+
+def read_signature(function: Callable[..., Any]) -> FunctionSignature:
+    """Return what a function takes."""
     parameters = inspect.signature(function).parameters.values()
-    return any(p.name == name or p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters)
+    takes_any = any(p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters)
+    return FunctionSignature(frozenset(p.name for p in parameters), takes_any, inspect.iscoroutinefunction(function))
 
 
-def accepted_arguments(function: Callable[..., Any], given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return those arguments that a function takes."""
-    return {name: value for name, value in given.items() if accepts_argument(function, name)}
+class UserCall(NamedTuple):
+    """A call of a function: `prepare` returns its arguments, `read` makes a result of what it returns."""
+
+    prepare: Callable[[], tuple[tuple[Any, ...], Mapping[str, Any]]]
+    read: Callable[[Any], Any]
+
+    def run(self, function: Callable[..., Any]) -> Any:
+        """Return the result; a failure of the function is a `CallError`."""
+        positional, named = self.prepare()
+        with _errors_as_call_errors():
+            return self.read(function(*positional, **named))
+
+    async def run_async(self, function: Callable[..., Any]) -> Any:
+        """Return the result of a coroutine function."""
+        positional, named = await asyncio.to_thread(self.prepare)
+        with _errors_as_call_errors():
+            return await asyncio.to_thread(self.read, await function(*positional, **named))
+
+
+@contextlib.contextmanager
+def _errors_as_call_errors() -> Iterator[None]:
+    """Whatever a function raises is a fault of this call alone; a wish to exit, too."""
+    try:
+        yield
+    except (CallError, asyncio.CancelledError, GeneratorExit):
+        raise
+    except Refused as error:
+        raise CallError("refused", str(error), retryable=False) from error
+    except BaseException as error:
+        raise CallError(FUNCTION_FAILED, f"{type(error).__name__}: {error}") from error
+
+
+class FunctionRunner(Protocol):
+    """Where a function runs. `digests` identify its source."""
+
+    @property
+    def signature(self) -> FunctionSignature: ...
+
+    @property
+    def digests(self) -> Mapping[str, str]: ...
+
+    @property
+    def is_running(self) -> bool:
+        """Whether calls can be submitted."""
+
+    def start(self) -> None:
+        """Make calls possible, also after a call was abandoned; this may take minutes."""
+
+    def submit(self, call: UserCall) -> asyncio.Future[Any]:
+        """Begin a call, in the running event loop."""
+
+    def abandon(self) -> None:
+        """Leave a call behind that hangs."""
+
+    def close(self) -> None:
+        """Make no further calls, until `start`."""
 
 
 class DaemonWorker(Generic[T]):
@@ -84,62 +162,75 @@ class DaemonWorker(Generic[T]):
                 future.set_exception(error)
 
 
-class FunctionCaller(Generic[T]):
-    """Calls of one function in a thread, in turn unless it is a coroutine; `read` turns its value into a result."""
+class ThreadRunner:
+    """A function that is given as an object, in a thread of this process."""
 
-    def __init__(self, function: Callable[..., Any], read: Callable[[Any], T], timeout: float) -> None:
-        self._function, self._read, self._timeout = function, read, timeout
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self._function = function
+        self.signature, self.digests = read_signature(function), function_digest(function)
+        self._worker: DaemonWorker[Any] | None = None
+
+    @property
+    def is_running(self) -> bool:
+        return self._worker is not None
+
+    def start(self) -> None:
+        self._worker = DaemonWorker("creval-function")
+
+    def submit(self, call: UserCall) -> asyncio.Future[Any]:
+        if self.signature.is_coroutine:
+            return asyncio.ensure_future(call.run_async(self._function))
+        if self._worker is None:
+            raise RuntimeError("start the function first")
+        return self._worker.submit(partial(call.run, self._function))
+
+    def abandon(self) -> None:
+        self.close()
+
+    def close(self) -> None:
+        if self._worker is not None:
+            self._worker.stop()
+        self._worker = None
+
+
+class FunctionCaller(Generic[T]):
+    """Calls of one function, in turn unless it is a coroutine."""
+
+    def __init__(self, runner: FunctionRunner, timeout: float) -> None:
+        self._runner, self._timeout = runner, timeout
         self._exit_stack = contextlib.ExitStack()
 
     def open(self) -> None:
-        """Start the thread, in the event loop in which calls are made."""
-        self._worker, self._call_lock = DaemonWorker[T]("creval-function"), asyncio.Lock()
+        """Get ready, in the event loop in which calls are made."""
+        self._call_lock = asyncio.Lock()
         self._exit_stack.enter_context(stdout_to_stderr)
 
     def close(self) -> None:
-        """Stop the thread."""
+        """Make no further calls."""
         self._exit_stack.close()
-        self._worker.stop()
+        self._runner.close()
 
-    async def call(self, arguments: Callable[[], tuple[tuple[Any, ...], Mapping[str, Any]]]) -> T:
-        """Return the function's result. Arguments are prepared in a thread; failures are `CallError`."""
-        if inspect.iscoroutinefunction(self._function):
-            return await self._with_timeout(asyncio.ensure_future(self._call_async(arguments)))
+    async def call(self, call: UserCall) -> T:
+        """Return a call's result. Arguments are prepared where the function runs; failures are `CallError`."""
+        if self._runner.signature.is_coroutine:
+            return await self._with_timeout(call)
         async with self._call_lock:  # so that none's time runs out while it waits for others
-            return await self._with_timeout(self._worker.submit(lambda: self._call(arguments)))
+            return await self._with_timeout(call)
 
-    async def _with_timeout(self, making: asyncio.Future[T]) -> T:
+    async def _with_timeout(self, call: UserCall) -> T:
+        if not self._runner.is_running:
+            await asyncio.to_thread(self._runner.start)
+        making: asyncio.Future[T] = self._runner.submit(call)
         making.add_done_callback(lambda done: done.cancelled() or done.exception())
         try:
             done, _ = await asyncio.wait([making], timeout=self._timeout)
         finally:
             making.cancel()
         if not done:
-            self._worker.stop()
-            self._worker = DaemonWorker("creval-function")
+            if not self._runner.signature.is_coroutine:
+                await asyncio.to_thread(self._runner.abandon)
             raise CallError("timeout", f"it took more than {self._timeout:g} s")
         try:
             return making.result()
         except asyncio.CancelledError:
-            raise CallError("the function failed", "it cancelled itself") from None
-
-    def _call(self, arguments: Callable[[], tuple[tuple[Any, ...], Mapping[str, Any]]]) -> T:
-        positional, named = arguments()
-        with _errors_as_call_errors():
-            return self._read(self._function(*positional, **named))
-
-    async def _call_async(self, arguments: Callable[[], tuple[tuple[Any, ...], Mapping[str, Any]]]) -> T:
-        positional, named = await asyncio.to_thread(arguments)
-        with _errors_as_call_errors():
-            return await asyncio.to_thread(self._read, await self._function(*positional, **named))
-
-
-@contextlib.contextmanager
-def _errors_as_call_errors() -> Iterator[None]:
-    """Whatever a function raises is a fault of this call alone; a wish to exit, too."""
-    try:
-        yield
-    except (CallError, asyncio.CancelledError, GeneratorExit):
-        raise
-    except BaseException as error:
-        raise CallError("the function failed", f"{type(error).__name__}: {error}") from error
+            raise CallError(FUNCTION_FAILED, "it cancelled itself") from None

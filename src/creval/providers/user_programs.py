@@ -13,16 +13,17 @@ import os
 import shlex
 import signal
 import string
-import tempfile
 from collections.abc import Collection, Mapping, Sequence
-from pathlib import Path
-from typing import IO
 
 from creval.core.errors import CrevalError
 from creval.core.redaction import find_secret_words, hide_secrets, hide_values, hide_words
-from creval.providers.call_errors import CallError, ProviderUnusable
+from creval.providers.call_errors import PROGRAM_FAILED, CallError, ProviderUnusable
+from creval.providers.source_digests import command_digests
 
 _MAX_LOG_CHARS = 4_000  # characters of what a program said that are kept
+_MAX_LOG_BYTES = 4 * _MAX_LOG_CHARS + 4  # bytes of so many characters
+_LOG_CHUNK = 1 << 16
+_PIPE_BYTES = 1 << 20  # bytes that a pipe can hold
 _TERMINATE_SECONDS = 2.0  # seconds that a program has to end when it is told to
 
 
@@ -59,6 +60,16 @@ class ProgramTemplate:
         """The words of the command that look like secrets, which its log must not show."""
         return find_secret_words(self._parts)
 
+    @property
+    def digests(self) -> dict[str, str]:
+        """The program and the files among the words, by their content."""
+        fixed = [part if not _find_placeholders(part) else "" for part in self._parts]
+        return command_digests([part.format() if part else "" for part in fixed])
+
+    def stands_alone(self, place: str) -> bool:
+        """Return whether a place is a word of its own, where a value that begins with a dash is read as an option."""
+        return f"{{{place}}}" in self._parts
+
     def fill(self, values: Mapping[str, str | Sequence[str]]) -> list[str]:
         """Return the words of the command."""
         found = []
@@ -76,19 +87,14 @@ def _find_placeholders(part: str) -> set[str]:
     return {name for _, name, _, _ in string.Formatter().parse(part) if name}
 
 
-async def run_program(
-    name: str, arguments: Sequence[str], folder: Path, timeout: float, secrets: Sequence[str] = ()
-) -> str:
-    """Run a program and return the end of its log, without `secrets`.
-
-    The log is a file, as a pipe stays open until all its children end.
-    """
-    with tempfile.TemporaryFile(dir=folder) as log:
+async def run_program(name: str, arguments: Sequence[str], timeout: float, secrets: Sequence[str] = ()) -> str:
+    """Run a program and return the end of what it printed, without `secrets`; the rest is dropped as it comes."""
+    with _LogEnd() as log:
         try:
             program = await asyncio.create_subprocess_exec(
                 *arguments,
                 stdin=asyncio.subprocess.DEVNULL,
-                stdout=log,
+                stdout=log.write_end,
                 stderr=asyncio.subprocess.STDOUT,
                 start_new_session=True,
             )
@@ -98,15 +104,61 @@ async def run_program(
             reason = getattr(error, "strerror", None) or error
             raise CallError("cannot be started", f"with this sample: {reason}", retryable=False) from error
         try:
+            log.begin()
             await asyncio.wait_for(program.wait(), timeout)
         except asyncio.TimeoutError as error:
             raise CallError("timeout", f"the program took more than {timeout:g} s") from error
         finally:
             await _terminate(program)
-        text = hide_secrets(hide_values(_read_log_end(log), secrets))
+        text = hide_secrets(hide_values(log.text(), secrets))
         if program.returncode:
-            raise CallError("the program failed", f"exit status {program.returncode}: {text}")
+            raise CallError(PROGRAM_FAILED, f"exit status {program.returncode}: {text}")
         return text
+
+
+class _LogEnd:
+    """A pipe of which the last characters are kept. It is not read to its end: children may hold it open."""
+
+    def __init__(self) -> None:
+        self._read_end, self.write_end = os.pipe()
+        os.set_blocking(self._read_end, False)
+        self._loop = asyncio.get_running_loop()
+        self._end = b""
+
+    def begin(self) -> None:
+        """Read, once the program has its own end of the pipe."""
+        self._close_write_end()
+        self._loop.add_reader(self._read_end, self._read)
+
+    def _read(self) -> bool:
+        try:
+            content = os.read(self._read_end, _LOG_CHUNK)
+        except OSError:  # nothing more by now
+            return False
+        if not content:
+            self._loop.remove_reader(self._read_end)
+        self._end = (self._end + content)[-_MAX_LOG_BYTES:]
+        return bool(content)
+
+    def text(self) -> str:
+        """Return the end of what was printed."""
+        for _ in range(_PIPE_BYTES // _LOG_CHUNK):
+            if not self._read():
+                break
+        return self._end.decode("utf-8", "replace").strip()[-_MAX_LOG_CHARS:]
+
+    def _close_write_end(self) -> None:
+        if self.write_end >= 0:
+            os.close(self.write_end)
+        self.write_end = -1
+
+    def __enter__(self) -> _LogEnd:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._close_write_end()
+        self._loop.remove_reader(self._read_end)
+        os.close(self._read_end)
 
 
 async def _terminate(program: asyncio.subprocess.Process) -> None:
@@ -126,9 +178,3 @@ def _signal_group(program: asyncio.subprocess.Process, word: signal.Signals) -> 
     # None is left; or, as macOS says it, none that is not over.
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(program.pid, word)
-
-
-def _read_log_end(log: IO[bytes]) -> str:
-    most = 4 * _MAX_LOG_CHARS + 4  # bytes of so many characters
-    log.seek(max(0, log.seek(0, os.SEEK_END) - most))
-    return log.read(most).decode("utf-8", "replace").strip()[-_MAX_LOG_CHARS:]

@@ -89,7 +89,13 @@ def find_edits(
         known = read_folder_metadata(folder, name, samples)
         known = known._replace(edits={**known.edits, **said})
         inside = _match_images(
-            folder, stems, ids, match_edit_file, said, found.unmatched_files, may_be_empty=bool(known.edits)
+            folder,
+            stems,
+            ids,
+            match_edit_file,
+            said,
+            found.unmatched_files,
+            may_be_empty=bool(known.edits or known.other_draws),
         )
         for strategy, there in sorted(inside.items()):
             model = f"{name}+{strategy}" if strategy else name
@@ -98,7 +104,7 @@ def find_edits(
             found.models += (model,)
             if not strategy and known.provenance is not None:
                 found.provenance[model] = known.provenance
-            mine = {} if strategy else known.edits
+            mine = FolderMetadata() if strategy else known
             found.edits += _build_edits(model, samples, there, mine, lacking)
     _refuse_links_outside(found, samples)
     return found
@@ -126,21 +132,23 @@ def _build_edits(
     model: str,
     samples: Sequence[Sample],
     images: ImagesBySample,
-    metadata: Mapping[str, Edit],
+    metadata: FolderMetadata,
     image_problem: Callable[[tuple[Path, ...]], str],
 ) -> Iterator[Edit]:
     """Return each sample's edits, with what is known of them; `image_problem` says what is wrong with its inputs."""
     reason = "there is no picture of it in the folder"
     for sample in samples:
-        told = metadata.get(sample.id)
-        for draw, path in sorted(images.get(sample.id, {}).items()):
+        there, known = images.get(sample.id, {}), metadata.draws(sample.id)
+        for draw, path in sorted(there.items()):
             # Whoever opens the run later may stand in another folder.
             edit = Edit(EditKey(model, sample.id, draw), EditStatus.DONE, path.absolute())
-            if told is not None and draw == 0:
+            if (told := known.get(draw)) is not None:
                 edit = edit._replace(parents=told.parents, metadata=told.metadata, ancestors=told.ancestors)
             yield edit
-        if sample.id not in images:
-            edit = Edit(EditKey(model, sample.id), EditStatus.ABSENT, reason=reason)
+        lost = sorted(known.keys() - there.keys()) if metadata.other_draws else []
+        for draw in lost or [0] * (not there):
+            told = known.get(draw)
+            edit = Edit(EditKey(model, sample.id, draw), EditStatus.ABSENT, reason=reason)
             if told is not None and told.status is not EditStatus.DONE:
                 edit = told._replace(key=edit.key, image=None)
             if edit.status in _UNCONFIRMED_STATUSES and (lack := image_problem(sample.input_images)):
@@ -149,10 +157,19 @@ def _build_edits(
 
 
 class FolderMetadata(NamedTuple):
-    """What is known of the edits in a folder: how each sample's came about or why it is missing, and who made them."""
+    """What is known of the edits in a folder: how each sample's came about or why it is missing, and who made them.
+
+    `other_draws` are by sample and draw, where each sample was edited several times.
+    """
 
     edits: Mapping[str, Edit] = MappingProxyType({})
     provenance: EditProvenance | None = None
+    other_draws: Mapping[str, Mapping[int, Edit]] = MappingProxyType({})
+
+    def draws(self, sample: str) -> dict[int, Edit]:
+        """Return what is known of a sample's edits, by draw."""
+        first = {0: self.edits[sample]} if sample in self.edits else {}
+        return {**first, **self.other_draws.get(sample, {})}
 
 
 def read_folder_metadata(folder: Path, model: str, samples: Sequence[Sample]) -> FolderMetadata:
@@ -169,7 +186,8 @@ def read_folder_metadata(folder: Path, model: str, samples: Sequence[Sample]) ->
         edits = {edit.key: edit for edit in run.all_edits()}
         manifest = run.manifest
     names = {sample.id for sample in samples}
-    whole = [edit for key, edit in edits.items() if key.draw == 0 and key.sample in names]
+    several = manifest.get("draws", 1) > 1  # otherwise other draws are candidates
+    whole = [edit for key, edit in edits.items() if bool(key.draw) == several and key.sample in names]
     picking = sum((read_call_costs(part) for part in sorted((folder / SELECTION_FOLDER).glob("*/run"))), CallCosts())
     maker = EditProvenance(
         str(manifest[EDITOR_KEY]),
@@ -180,7 +198,12 @@ def read_folder_metadata(folder: Path, model: str, samples: Sequence[Sample]) ->
         read_call_costs(folder / PLANS_FOLDER),
         str(manifest.get("judge", "")),
     )
-    return FolderMetadata({e.key.sample: with_ancestors(e, edits, folder, model) for e in whole}, maker)
+    found: dict[str, dict[int, Edit]] = {}
+    for edit in whole:
+        found.setdefault(edit.key.sample, {})[edit.key.draw] = with_ancestors(edit, edits, folder, model)
+    if several:
+        return FolderMetadata({}, maker, found)
+    return FolderMetadata({sample: draws[0] for sample, draws in found.items()}, maker)
 
 
 def _parse_folder_argument(given: str | Path) -> tuple[str, Path]:

@@ -40,7 +40,8 @@ def _find_ancestors(edit: Edit, edits: Mapping[EditKey, Edit]) -> list[Edit]:
     while now:
         stage = []
         for key in now:
-            for one in _find_candidates(key, edits):
+            # A draw has its own way; an edit that was picked was so among all candidates.
+            for one in [edits[key]] if edit.key.draw and key in edits else _find_candidates(key, edits):
                 if one.key not in seen:
                     seen.add(one.key)
                     stage.append(one)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -53,19 +53,20 @@ def read_stored_manifest(folder: Path) -> dict[str, Any]:
         return database_schema.read_manifest(connection, path)
 
 
-def read_stored_texts(folder: Path) -> StoredTexts:
-    """Return what a folder holds of what models wrote; nothing is written, and no lock is taken."""
+def read_stored_texts(folder: Path, variants: Sequence[str] = ("",)) -> StoredTexts:
+    """Return what a folder holds of what models wrote or made, in these variants of calls; no lock is taken."""
     path = folder / DATABASE
     if not path.is_file() or not path.stat().st_size:
         return StoredTexts({}, Counter())
     query = (
         "SELECT judge, system, sample, count(DISTINCT ask) FROM replies JOIN asks ON asks.id = ask"
         " JOIN voices ON voices.id = asks.voice JOIN edits ON edits.id = asks.edit"
-        " WHERE replies.status = ? AND text <> '' GROUP BY 1, 2, 3"
+        " WHERE replies.status = ? AND text <> ''"
+        f" AND variant IN ({', '.join('?' * len(variants))}) GROUP BY 1, 2, 3"
     )
     with closing(open_readonly(path)) as connection, explained(connection, path):
         manifest = database_schema.read_manifest(connection, path)
-        rows = connection.execute(query, (VerdictStatus.ANSWERED.value,)).fetchall()
+        rows = connection.execute(query, (VerdictStatus.ANSWERED.value, *variants)).fetchall()
     texts = Counter({(judge, role, item): number for judge, role, item, number in rows})
     return StoredTexts(manifest, texts)
 

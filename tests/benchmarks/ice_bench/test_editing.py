@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -23,7 +24,6 @@ from creval.providers.call_errors import CallError
 from creval.store.edit_folders import find_edits
 from tests.benchmarks.ice_bench.release_files import read_lines, write_lines, write_release
 
-HERE = __name__
 MASKED = {task.name for task in TASKS.values() if task.has_mask}
 REFERRED = {task.name for task in TASKS.values() if task.reference_metric}
 CREATING = {task.name for task in TASKS.values() if not task.has_source}
@@ -55,7 +55,9 @@ def benchmark(tmp_path_factory: pytest.TempPathFactory) -> Benchmark:
     return open_benchmark(write_release(tmp_path_factory.mktemp("ice"), each=1))
 
 
-def run_of(benchmark: Benchmark, editor: str, out: Path, use: StrategyOptions | None = None) -> EditRun:
+def run_of(
+    benchmark: Benchmark, editor: str | Callable[..., Any], out: Path, use: StrategyOptions | None = None
+) -> EditRun:
     return EditRun(
         benchmark,
         benchmark.dataset.samples,
@@ -81,15 +83,15 @@ def tasks(benchmark: Benchmark, out: Path) -> dict[EditStatus, set[str]]:
 @pytest.mark.parametrize(
     ("editor", "unable"),
     [
-        (f"python:{HERE}:turned", MASKED | REFERRED),
-        (f"python:{HERE}:masked", REFERRED),
-        (f"python:{HERE}:referred", MASKED),
+        (turned, MASKED | REFERRED),
+        (masked, REFERRED),
+        (referred, MASKED),
         ("command:cp {source} {output}", MASKED | REFERRED | CREATING),
         ("command:sh -c 'cp {source} {output}' {mask}", REFERRED | CREATING),
     ],
 )
 def test_who_cannot_be_given_it_does_not_support_it(
-    benchmark: Benchmark, tmp_path: Path, editor: str, unable: set[str]
+    benchmark: Benchmark, tmp_path: Path, editor: str | Callable[..., Any], unable: set[str]
 ) -> None:
     """That is known before anybody is asked."""
     before = len(seen)
@@ -99,7 +101,7 @@ def test_who_cannot_be_given_it_does_not_support_it(
     edited = run.run()
     assert tasks(benchmark, tmp_path / "M") == {EditStatus.UNSUPPORTED: unable, EditStatus.DONE: TASKS.keys() - unable}
     assert edited.progress.requests_sent == left
-    assert len(seen) - before == (left if editor.startswith("python") else 0)
+    assert len(seen) - before == (left if callable(editor) else 0)
     assert all(" takes no " in reason or "needs a" in reason for reason, _ in edited.reasons)
     assert edited.share_missing == 0
     notes = " ".join(_edit_output(edited).notes)
@@ -118,21 +120,21 @@ def test_what_an_editor_finds_out_that_it_does_not_support_is_not_missing(
         return await edit(self, job, ticket)
 
     monkeypatch.setattr(FunctionEditor, "edit", choosy)
-    edited = run_of(benchmark, f"python:{HERE}:turned", tmp_path / "M").run()
+    edited = run_of(benchmark, turned, tmp_path / "M").run()
     assert edited.unsupported_count == len(MASKED | REFERRED | CREATING)
     assert edited.share_missing == 0
 
 
 def test_elsewhere_it_is_left_out_and_said(benchmark: Benchmark, tmp_path: Path) -> None:
     other = replace(benchmark, dataset=replace(benchmark.dataset, requires_all_inputs=False))
-    edited = run_of(other, f"python:{HERE}:turned", tmp_path / "M").run()
+    edited = run_of(other, turned, tmp_path / "M").run()
     assert edited.statuses == {"done": 31}
     assert sum("by the instruction alone" in note for note in edited.notes) == 2
 
 
 def test_nothing_is_planned_for_what_is_not_supported(benchmark: Benchmark, tmp_path: Path) -> None:
     use = StrategyOptions("reasoned", reasoner="openai:gpt-4o")
-    run = run_of(benchmark, f"python:{HERE}:turned", tmp_path / "M", use)
+    run = run_of(benchmark, turned, tmp_path / "M", use)
     calls = {made.role: made.calls for made in run.estimate()}
     assert set(calls.values()) == {31 - len(MASKED | REFERRED)}
 
@@ -152,7 +154,7 @@ def test_an_id_that_is_no_file_name_holds_nobody_up(tmp_path: Path) -> None:
     benchmark = renamed(write_release(tmp_path / "ICE", each=1), *names)
     problems = [f.location for f in benchmark.dataset.issues if f.rule == "id is no file name"]
     assert problems == [name[:200] for name in names]
-    edited = run_of(benchmark, f"python:{HERE}:masked", tmp_path / "out" / "M").run()
+    edited = run_of(benchmark, masked, tmp_path / "out" / "M").run()
     skipped = [key.sample for key, edit in edited.strategy_result.edits.items() if "name" in edit.reason]
     assert skipped == list(names)
     unable = len(REFERRED - CREATING)
@@ -171,9 +173,7 @@ def test_what_was_made_is_found_by_its_id(tmp_path: Path) -> None:
     assert "id is no file name" not in rules
     chosen = [sample for sample in dataset.samples if sample.id in names]
     folder = tmp_path / "M"
-    edited = EditRun(
-        benchmark, chosen, f"python:{HERE}:given", folder, StrategyOptions(), EditorOptions(), EditSettings()
-    ).run()
+    edited = EditRun(benchmark, chosen, given, folder, StrategyOptions(), EditorOptions(), EditSettings()).run()
     assert edited.statuses == {"done": len(names)}
     found = find_edits([folder], dataset.samples, dataset.match_edit_file, dataset.read_model_outputs)
     there = {e.key: e.image for e in found.edits if e.status is EditStatus.DONE}
@@ -210,7 +210,7 @@ def test_what_the_benchmark_lacks_is_not_unsupported(tmp_path: Path) -> None:
         assert path is not None
         path.unlink()
     benchmark = open_benchmark(release)
-    edited = run_of(benchmark, f"python:{HERE}:referred", tmp_path / "M").run()
+    edited = run_of(benchmark, referred, tmp_path / "M").run()
     found = tasks(benchmark, tmp_path / "M")
     assert found[EditStatus.IMPOSSIBLE] == {"Color Editing", "Inpainting"}
     assert found[EditStatus.UNSUPPORTED] == MASKED - {"Inpainting"}

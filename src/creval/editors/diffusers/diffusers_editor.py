@@ -46,6 +46,11 @@ class DiffusersEditor(Editor):
     def manifest_entry(self) -> Mapping[str, Any]:
         return {**super().manifest_entry, **self._get_pipeline().manifest_entry}
 
+    @property
+    def fingerprint(self) -> Mapping[str, Any]:
+        entry = self._get_pipeline().manifest_entry
+        return {name: entry[name] for name in ("revision", "files", "versions") if name in entry}
+
     def _get_pipeline(self) -> DiffusersPipeline:
         """The pipeline, found once."""
         if self._pipeline is None:

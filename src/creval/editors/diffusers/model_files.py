@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 import warnings
 from importlib import import_module
@@ -10,6 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from creval.core.errors import CrevalError, unknown_name_error
+from creval.core.file_digest import digest_files
 from creval.core.files import MAX_JSON_BYTES, list_files, parse_json, read_bytes
 from creval.providers.huggingface import best_device
 
@@ -68,17 +68,12 @@ class LocatedModel(NamedTuple):
         return index
 
     def fingerprint(self) -> dict[str, str]:
-        """Identify this state of the model: by the hub's commit, or by names, sizes and times of its files."""
+        """Identify this state of the model: by the hub's commit, or by its files' names, sizes and content."""
         if self.commit:
             return {"revision": self.commit}
-        digest = hashlib.blake2b(digest_size=12)
         parts = self.read_index().keys() | {_INDEX_FILE}
-        for path in list_files(self.folder):
-            if path.partition("/")[0] in parts:
-                status = (self.folder / path).stat()
-                line = f"{path}\x1f{status.st_size}\x1f{status.st_mtime_ns}\x1e"
-                digest.update(line.encode("utf-8", "surrogateescape"))
-        return {"files": digest.hexdigest()}
+        files = (path for path in list_files(self.folder) if path.partition("/")[0] in parts)
+        return {"files": digest_files((path, self.folder / path) for path in files)}
 
 
 def locate_model(name: str, revision: str = "") -> LocatedModel:

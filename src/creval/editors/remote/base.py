@@ -311,6 +311,12 @@ class RemoteEditor(Editor):
         except ImageError as error:
             raise CallError("unreadable source", str(error), retryable=False) from None
 
+    @staticmethod
+    def reported_version(reply: Mapping[str, Any]) -> dict[str, str]:
+        """The model that a server says has answered, and its state, if it says so."""
+        named = {"version": reply.get("model"), "fingerprint": reply.get("system_fingerprint")}
+        return {name: value for name, value in named.items() if isinstance(value, str)}
+
     def build_metadata(self, **more: Any) -> dict[str, Any]:
         """Facts about a picture; what a server said is cut, and the key taken out."""
         said = {

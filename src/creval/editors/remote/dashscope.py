@@ -42,7 +42,9 @@ class DashScopeEditor(RemoteEditor):
         body = {"model": self.model, "input": {"messages": [message]}, "parameters": parameters}
         reply = await self.post(_PATH, body)
         image = await self.download_result(self._result_url(reply), ticket)
-        told = self.build_metadata(seed=parameters.get("seed"), request=reply.get("request_id"))
+        told = self.build_metadata(
+            seed=parameters.get("seed"), request=reply.get("request_id"), **self.reported_version(reply)
+        )
         return EditOutput(*image, self.price, told)
 
     def _build_parameters(self, job: EditRequest, sent: list[EncodedImage], editing: bool) -> dict[str, Any]:

@@ -102,6 +102,7 @@ class OpenAIEditor(RemoteEditor):
             revised_prompt=first.get("revised_prompt"),
             tokens_in=read_token_count(usage, "input_tokens"),
             tokens_out=read_token_count(usage, "output_tokens"),
+            **self.reported_version(reply),
         )
         return EditOutput(*image, self._cost(usage), told)
 

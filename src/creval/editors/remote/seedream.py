@@ -47,7 +47,9 @@ class SeedreamEditor(RemoteEditor):
         if isinstance(error := dig(first, "error"), dict):
             raise self.error_in_reply(error.get("code"), error.get("message"))
         image = await self.read_entry(first, "", ticket)
-        told = self.build_metadata(seed=body.get("seed"), size=first.get("size") or body.get("size"))
+        told = self.build_metadata(
+            seed=body.get("seed"), size=first.get("size") or body.get("size"), **self.reported_version(reply)
+        )
         return EditOutput(*image, self.price, told)
 
     async def _build_body(self, job: EditRequest) -> dict[str, Any]:

@@ -1,0 +1,55 @@
+"""A user's judges and metrics whose code has changed since a run asked them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from creval.store import RunWriter
+from creval.store.code_versions import ChangeChoice, VersionHistory, continue_history
+from creval.store.run import METRIC_VOICE_PREFIX
+
+CODE_VERSIONS_KEY = "code_versions"
+"""The manifest's name for the versions of users' judges and metrics, by the name under which they answer."""
+
+
+class CodeChanges:
+    """The versions of a run's judges and metrics, by voice, as far as these are code of the user's."""
+
+    def __init__(self, digests: Mapping[str, Mapping[str, str]], choice: ChangeChoice) -> None:
+        self._digests = {voice: files for voice, files in digests.items() if files}
+        self._choice = choice
+
+    def find_redone(self, store: RunWriter) -> list[str]:
+        """Return whose answers are asked for again. A change that no choice is made about is a `CrevalError`."""
+        return [voice for voice, history in self._histories(store).items() if self._is_redone(store, voice, history)]
+
+    def _histories(self, store: RunWriter) -> dict[str, VersionHistory]:
+        known = store.manifest.get(CODE_VERSIONS_KEY, {})
+        found = {}
+        for voice, files in self._digests.items():
+            name = voice.removeprefix(METRIC_VOICE_PREFIX)
+            what = f"{store.folder} was made with another version of {name}"
+            before = known.get(voice) if store.answered_questions(voice) else None
+            found[voice] = continue_history(before, {"files": files}, self._choice, what, "run")
+        return found
+
+    def _is_redone(self, store: RunWriter, voice: str, history: VersionHistory) -> bool:
+        before = store.manifest.get(CODE_VERSIONS_KEY, {}).get(voice, ())
+        return self._choice.redo and len(history.entries) > max(1, len(before))
+
+    def apply(self, store: RunWriter) -> list[str]:
+        """Drop what is asked for again, and record the versions. Return notes about both."""
+        notes = []
+        histories = self._histories(store)
+        for voice, history in histories.items():
+            name = voice.removeprefix(METRIC_VOICE_PREFIX)
+            if self._is_redone(store, voice, history):
+                store.delete_answers(voice, store.models)
+                notes.append(f"what an older version of {name} answered is dropped, and asked for again.")
+            elif len(history.usable) > 1:
+                notes.append(f"answers of {len(history.usable)} versions of {name} are in this run.")
+        if histories:
+            entries: dict[str, Any] = {voice: history.entries for voice, history in histories.items()}
+            store.put_manifest({CODE_VERSIONS_KEY: {**store.manifest.get(CODE_VERSIONS_KEY, {}), **entries}})
+        return notes

@@ -1,0 +1,186 @@
+"""A folder of edits whose editor changes: nothing is mixed unless a user says so."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from PIL import Image
+
+from creval.benchmarks import open_benchmark
+from creval.core.errors import CrevalError
+from creval.editing.edit_run import EditRun, EditRunResult, StrategyOptions
+from creval.editing.session import REPORTED_MODEL, VERSIONS_KEY, EditSettings
+from creval.editors.base import Editor, EditorOptions, EditOutput, EditRequest, PendingTask
+from creval.judging.plan import select_samples
+from creval.providers.call_errors import ProviderUnusable
+from creval.store import RunWriter
+from creval.store.code_versions import ChangeChoice
+from creval.touchstone.builder import build_touchstone
+from tests.editing.test_session import make_image
+
+KEEP, REDO = ChangeChoice(keep_old=True), ChangeChoice(redo=True)
+
+
+@pytest.fixture(scope="module")
+def bench(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("versions") / "bench"
+    build_touchstone(folder, 5, 3)
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def run_of(
+    bench: Path, editor: Any, limit: int | None = None, choice: ChangeChoice | None = None, **more: Any
+) -> EditRun:
+    benchmark = open_benchmark(bench)
+    samples = select_samples(benchmark, limit=limit)
+    more = more if choice is None else {**more, "if_changed": choice}
+    settings = EditSettings(concurrency=1, attempts=1)
+    return EditRun(benchmark, samples, editor, Path("M"), StrategyOptions(), EditorOptions(), settings, **more)
+
+
+def colours(result: EditRunResult | None = None) -> Counter[str]:
+    """The images in the folder by the first pixel's colour, and that they are those of the result."""
+    found: Counter[str] = Counter()
+    names = {(255, 0, 0): "red", (0, 0, 255): "blue", (0, 128, 0): "green"}
+    for path in Path("M").glob("*.png"):
+        with Image.open(path) as image:
+            found[next(name for pixel, name in names.items() if image.convert("RGB").getpixel((0, 0)) == pixel)] += 1
+    if result is not None:
+        assert sum(found.values()) == result.statuses["done"]
+    return found
+
+
+def write_function(colour: str) -> str:
+    Path("painter.py").write_text("import brush\ndef paint(source, instruction): return brush.fill(source)\n")
+    Path("brush.py").write_text(
+        f"from PIL import Image\ndef fill(source): return Image.new('RGB', source.size, {colour!r})\n"
+    )
+    return "python:painter:paint"
+
+
+def write_script(colour: str) -> str:
+    Path("paint.py").write_text(
+        f"import sys\nfrom PIL import Image\nImage.new('RGB', (8, 8), {colour!r}).save(sys.argv[1])\n"
+    )
+    return f"command:{sys.executable} paint.py {{output}}"
+
+
+def write_weights(colour: str) -> str:
+    """A program that stays as it is, and reads a file that is named among its words."""
+    Path("weights.txt").write_text(colour)
+    code = "import sys; from PIL import Image; Image.new('RGB', (8, 8), open(sys.argv[1][4:]).read()).save(sys.argv[2])"
+    return f'command:{sys.executable} -c "{code}" --w=weights.txt {{output}}'
+
+
+@pytest.mark.parametrize("write", [write_function, write_script, write_weights])
+def test_a_changed_editor_is_asked_about(bench: Path, write: Any) -> None:
+    editor = write("red")
+    assert colours(run_of(bench, editor, limit=2).run()) == {"red": 2}
+    write("blue")
+    for begin in (EditRun.estimate, EditRun.run):
+        with pytest.raises(CrevalError, match=r"M was made with another version of .*\.(py|txt) changed\. `keep_old`"):
+            begin(run_of(bench, editor))
+    assert colours() == {"red": 2}, "nothing was touched"
+    (expected,) = run_of(bench, editor, choice=KEEP).estimate()
+    assert (expected.calls, expected.cached) == (3, 2)
+    kept = run_of(bench, editor, choice=KEEP).run()
+    assert colours(kept) == {"red": 2, "blue": 3}
+    assert kept.progress.requests_sent == 3
+    assert sorted(versions(kept).values()) == [2, 3], "each edit says which version made it"
+    assert [note for note in kept.notes if "2 versions of the editor" in note]
+    again = run_of(bench, editor).run()
+    assert (again.progress.requests_sent, colours(again)) == (0, {"red": 2, "blue": 3}), "the choice is remembered"
+
+
+def versions(result: EditRunResult) -> Counter[str]:
+    return Counter(str(edit.metadata.get("editor_version")) for edit in result.strategy_result.edits.values())
+
+
+def test_redo_makes_all_images_again(bench: Path) -> None:
+    editor = write_function("red")
+    run_of(bench, editor).run()
+    write_function("blue")
+    (expected,) = run_of(bench, editor, choice=REDO).estimate()
+    assert (expected.calls, expected.cached) == (5, 0)
+    part = run_of(bench, editor, limit=2, choice=REDO).run()
+    assert colours(part) == {"blue": 2}, "no old image stays beside the new ones"
+    whole = run_of(bench, editor, choice=REDO).run()
+    assert (whole.progress.requests_sent, colours(whole)) == (3, {"blue": 5}), "what was redone is not redone"
+    assert len(versions(whole)) == 1
+    with RunWriter(Path("M")) as store:
+        assert {Path(str(edit.image)).name for edit in store.edits.values()} <= {
+            p.name for p in Path("M/.made").iterdir()
+        }
+
+
+def test_a_folder_from_before_is_continued_and_its_version_recorded(bench: Path) -> None:
+    editor = write_function("red")
+    run_of(bench, editor, limit=2).run()
+    with RunWriter(Path("M")) as store, store.transaction():
+        store._connection.execute("DELETE FROM manifest WHERE key IN (?, 'draws')", (VERSIONS_KEY,))
+    write_function("blue")
+    more = run_of(bench, editor, limit=3).run()
+    assert (more.progress.requests_sent, colours(more)) == (1, {"red": 2, "blue": 1})
+    write_function("green")
+    with pytest.raises(CrevalError, match=r"brush\.py changed"):
+        run_of(bench, editor).run()
+
+
+class Served(Editor):
+    """A server that says which model it is."""
+
+    name = model = "server:m"
+    price = 0.0
+
+    def __init__(self, *models: str) -> None:
+        self.notes, self.models, self.asked = [], list(models), 0
+
+    async def edit(self, job: EditRequest, ticket: PendingTask) -> EditOutput:
+        del job, ticket
+        model = self.models[min(self.asked, len(self.models) - 1)]
+        self.asked += 1
+        colour = "red" if model == "m-1" else "blue"
+        return EditOutput(make_image(colour), metadata={"version": model, "fingerprint": f"fp{self.asked}"})
+
+
+def test_another_model_at_the_server_stops_the_run(bench: Path) -> None:
+    with pytest.raises(ProviderUnusable, match=r"answered by the model m-1, and now by m-2.*`keep_old`"):
+        run_of(bench, Served("m-1", "m-1", "m-2")).run()
+    assert len(list(Path("M/.made").iterdir())) == 2, "what was paid for is kept, the last one, too"
+    with pytest.raises(CrevalError, match=f"{REPORTED_MODEL} was m-1 and is m-2"):
+        run_of(bench, Served("m-2")).run()
+    kept = run_of(bench, Served("m-2"), choice=KEEP).run()
+    assert (kept.progress.requests_sent, colours(kept)) == (2, {"red": 2, "blue": 3})
+    assert "the images are of 2 models that the server reported: m-2 (3), m-1 (2)" in kept.notes
+    assert any("3 versions that the server reported" in note for note in kept.notes), "fingerprints stop nothing"
+    assert run_of(bench, Served("m-2")).run().progress.requests_sent == 0
+
+
+def test_what_only_moves_is_no_change(bench: Path, here: Path) -> None:
+    """Neither another folder's name nor a file's time is a version."""
+    editor = write_function("red")
+    run_of(bench, editor).run()
+    for name in ("painter.py", "brush.py"):
+        Path(name).write_bytes(Path(name).read_bytes())
+    assert run_of(bench, editor).run().progress.requests_sent == 0
+    manifest = json.loads(json.dumps(dict(RunWriter(Path("M")).manifest)))
+    assert str(here) not in json.dumps(manifest[VERSIONS_KEY])
+
+
+def test_an_image_is_kept_once(bench: Path) -> None:
+    run_of(bench, write_function("red")).run()
+    placed = list(Path("M").glob("*.png"))
+    stored = {path.stat().st_ino for path in Path("M/.made").iterdir()}
+    assert len(placed) == 5
+    assert {path.stat().st_ino for path in placed} <= stored

@@ -1,0 +1,165 @@
+"""Functions in processes of their own: what they may do to these, and how creval knows that they have changed."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from creval.core.errors import CrevalError
+from creval.providers.call_errors import CallError
+from creval.providers.function_process import ProcessRunner
+from creval.providers.source_digests import command_digests
+from creval.providers.user_functions import FunctionCaller, UserCall
+
+MODULE = """
+import asyncio, os, time
+from creval import Refused
+import beside
+
+def do(what):
+    if what == "exit":
+        os._exit(0)
+    if what == "decline":
+        raise Refused("not this")
+    if what == "move":
+        os.chdir("/")
+    if what == "hang":
+        open("hung", "w").write(str(os.getpid()))
+        time.sleep(60)
+    if what == "object":
+        return lambda: None
+    print("to nobody")
+    return os.getpid()
+
+async def wait(what):
+    if what == "hang":
+        await asyncio.sleep(60)
+    if what == "exit":
+        os._exit(3)
+    await asyncio.sleep(0.05)
+    return what
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "own.py").write_text(MODULE)
+    (tmp_path / "beside.py").write_text("")
+    (tmp_path / "ends.py").write_text("import os; os._exit(0)")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def same(value: Any) -> Any:
+    return value
+
+
+class Told:
+    """The arguments of a call, which go to the process."""
+
+    def __init__(self, what: str) -> None:
+        self.what = what
+
+    def __call__(self) -> tuple[tuple[str], dict[str, Any]]:
+        return (self.what,), {}
+
+
+def ask(runner: ProcessRunner, *words: str, timeout: float = 20.0, at_once: bool = False) -> list[Any]:
+    """What comes of calls; errors as they are."""
+
+    async def run() -> list[Any]:
+        caller = FunctionCaller[Any](runner, timeout)
+        caller.open()
+        calls: list[Callable[[], Any]] = [lambda w=word: caller.call(UserCall(Told(w), same)) for word in words]  # type: ignore[misc]
+        try:
+            if at_once:
+                return list(await asyncio.gather(*(call() for call in calls), return_exceptions=True))
+            return [(await asyncio.gather(call(), return_exceptions=True))[0] for call in calls]
+        finally:
+            caller.close()
+
+    return asyncio.run(run())
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_function_that_ends_its_process_fails_and_the_next_call_has_another() -> None:
+    here = str(Path.cwd())
+    runner = ProcessRunner("own:do")
+    first, ended, second, moved, declined, unsendable = ask(runner, "", "exit", "", "move", "decline", "object")
+    assert str(ended) == "the function failed: it ended its process (exit status 0)"
+    assert ended.retryable
+    assert len({first, second, os.getpid()}) == 3
+    assert moved == second, "a folder changed is no reason for another process"
+    assert str(Path.cwd()) == here
+    assert (declined.kind, declined.reason, declined.retryable) == ("refused", "not this", False)
+    assert "cannot be sent" in str(unsendable)
+
+
+@pytest.mark.usefixtures("folder")
+def test_coroutines_run_at_once_and_end_together() -> None:
+    runner = ProcessRunner("own:wait")
+    began = time.monotonic()
+    assert ask(runner, *"abcdefgh", at_once=True) == list("abcdefgh")
+    assert time.monotonic() - began < 8 * 0.05 + 5
+    hung, other = ask(runner, "hang", "a", timeout=0.5, at_once=True)
+    assert str(hung) == "timeout: it took more than 0.5 s"
+    assert other == "a"
+    assert [str(one)[-15:] for one in ask(runner, "exit")] == ["(exit status 3)"]
+
+
+def test_a_call_that_hangs_is_ended_with_its_process(folder: Path) -> None:
+    runner = ProcessRunner("own:do")
+    hung, after = ask(runner, "hang", "", timeout=1.0)
+    assert isinstance(hung, CallError)
+    assert hung.kind == "timeout"
+    process = int((folder / "hung").read_text())
+    assert isinstance(after, int)
+    assert after != process
+    with pytest.raises(ProcessLookupError):
+        os.kill(process, 0)
+
+
+@pytest.mark.usefixtures("folder")
+def test_the_process_ends_with_its_runner() -> None:
+    runner = ProcessRunner("own:do")
+    (process,) = ask(runner, "")
+    del runner
+    with pytest.raises(ProcessLookupError):
+        os.kill(process, 0)
+    with pytest.raises(CrevalError, match=r"python:ends:f: importing it ends the process \(exit status 0\)"):
+        ProcessRunner("ends:f")
+    for wrong in ("", "own", "own:"):
+        with pytest.raises(CrevalError, match="give python:MODULE:FUNCTION"):
+            ProcessRunner(wrong)
+
+
+def test_a_change_in_a_module_or_one_beside_it_is_another_digest(folder: Path) -> None:
+    before = ProcessRunner("own:do").digests
+    assert list(before) == ["beside.py", "own.py"], "neither creval's modules nor those of others"
+    (folder / "beside.py").write_text("x = 1")
+    after = ProcessRunner("own:do").digests
+    assert after["own.py"] == before["own.py"]
+    assert after["beside.py"] != before["beside.py"]
+    package = folder / "tools" / "inside"
+    package.mkdir(parents=True)
+    (package.parent / "__init__.py").write_text("")
+    (package / "__init__.py").write_text("from tools.other import f")
+    (package.parent / "other.py").write_text("def f(): pass")
+    (package.parent / "unused.py").write_text("")
+    (package.parent / "later.py").write_text("from . import inside")
+    (package / "__init__.py").write_text("from tools.other import f\ndef g():\n    from ..later import h")
+    assert list(ProcessRunner("tools.inside:f").digests) == [
+        f"tools/{name}.py" for name in ("__init__", "inside/__init__", "later", "other")
+    ]
+
+
+def test_a_command_is_its_program_and_the_files_among_its_words(folder: Path) -> None:
+    words = [sys.executable, "own.py", "--weights=beside.py", "absent.pt", str(folder), "x" * 5000, "nul \0"]
+    assert list(command_digests(words)) == sorted([sys.executable, "own.py", "beside.py"])
