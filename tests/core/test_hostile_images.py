@@ -17,6 +17,7 @@ from creval.core.image_limits import PixelBudget, is_safe_exif
 from creval.core.images import (
     ImageError,
     check_header,
+    encode_for_request,
     encode_image,
     file_digest,
     open_image,
@@ -184,3 +185,11 @@ def test_a_large_transparent_image_is_laid_on_white_like_a_small_one(
     whole = np.asarray(open_image(tmp_path / "a.png"))
     monkeypatch.setattr(images, "_PIXELS_PER_STRIP", 100)
     assert np.array_equal(np.asarray(open_image(tmp_path / "a.png")), whole)
+
+
+def test_what_is_too_large_for_a_request_is_not_sent(tmp_path: Path) -> None:
+    path = tmp_path / "a.png"
+    noise = np.random.default_rng(0).integers(0, 256, 33 << 20, dtype=np.uint8).tobytes()
+    path.write_bytes(png(4096, 4096, chunk(b"IDAT", noise)))
+    with pytest.raises(ImageError, match="33 MB, and at most 32 MB are sent"):
+        encode_for_request(path, None)
