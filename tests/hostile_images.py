@@ -120,6 +120,7 @@ REFUSED: dict[str, Callable[[Path], None]] = {
     "chunks": partial(write, lambda: png(4, 4, chunk(b"tEXt", b"a\0b") * 100_000, PIXELS)),
     "segments": partial(write, lambda: jpeg_with(b"\xff\xe2\0\2" * 500_000)),
     "exif": partial(write, lambda: jpeg_with(exif_segments(tags(40_000, 400_000)))),
+    "exif parts": partial(write, lambda: jpeg_with(exif_segments(tags(60_000, 0) + bytes(20_000_000)))),
     "tags": partial(write, lambda: tags(40_000, 400_000)),
     "digits": partial(write_sparse, b"P3\n3000 3000\n255\n1 ", 100 << 20),
 }

@@ -17,6 +17,7 @@ from creval.core.image_limits import PixelBudget, is_safe_exif
 from creval.core.images import (
     ImageError,
     check_header,
+    encode_for_request,
     encode_image,
     file_digest,
     open_image,
@@ -25,7 +26,7 @@ from creval.core.images import (
 )
 from tests.hostile_images import PIXELS, REFUSED, TAKEN, chunk, plain_png, png, saved, tags, write_sparse
 
-SECONDS = 2.0
+SECONDS = 2.0  # of the processor
 
 
 def within(width: int, height: int) -> tuple[int, int]:
@@ -42,28 +43,28 @@ def test_what_does_harm_is_refused_before_it_does(tmp_path: Path, name: str) -> 
         lambda path: encode_image(path, within),
         lambda path: open_thumbnail(path, 9),
     ):
-        start = time.monotonic()
+        start = time.process_time()
         with pytest.raises(ImageError, match=r"a\.png"):
             use(path)
-        assert time.monotonic() - start < SECONDS
-    start = time.monotonic()
+        assert time.process_time() - start < SECONDS
+    start = time.process_time()
     for look in (read_image_size, check_header, file_digest):
         try:
             look(path)
         except ImageError as error:
             assert str(path) in str(error)  # noqa: PT017 (some do not look far enough)
-    assert time.monotonic() - start < SECONDS
+    assert time.process_time() - start < SECONDS
 
 
 @pytest.mark.parametrize("name", TAKEN)
 def test_odd_images_are_images(tmp_path: Path, name: str) -> None:
     path = tmp_path / "a.png"
     TAKEN[name](path)
-    start = time.monotonic()
+    start = time.process_time()
     assert open_image(path).mode == "RGB"
     assert encode_image(path, within).media_type == "image/jpeg"
     assert encode_image(path).width == open_image(path).width
-    assert time.monotonic() - start < SECONDS
+    assert time.process_time() - start < SECONDS
 
 
 def test_devices_and_endless_files_are_not_read(tmp_path: Path) -> None:
@@ -110,13 +111,13 @@ def test_a_large_jpeg_is_decoded_reduced_where_that_will_do(tmp_path: Path) -> N
         open_image(path)
     with pytest.raises(ImageError, match="too large"):
         encode_image(path)
-    start = time.monotonic()
+    start = time.process_time()
     sent = encode_image(path, lambda width, height: (width // 16, height // 16))
     assert (sent.width, sent.height) == (800, 500)
     shown = open_thumbnail(path, 320)
     assert shown.size == (320, 200)
     assert min(shown.getpixel((160, 100))[:1]) > 240, "still red"  # type: ignore[index]
-    assert time.monotonic() - start < SECONDS
+    assert time.process_time() - start < SECONDS
 
 
 def test_a_small_budget_lets_one_thread_in_at_a_time() -> None:
@@ -184,3 +185,11 @@ def test_a_large_transparent_image_is_laid_on_white_like_a_small_one(
     whole = np.asarray(open_image(tmp_path / "a.png"))
     monkeypatch.setattr(images, "_PIXELS_PER_STRIP", 100)
     assert np.array_equal(np.asarray(open_image(tmp_path / "a.png")), whole)
+
+
+def test_what_is_too_large_for_a_request_is_not_sent(tmp_path: Path) -> None:
+    path = tmp_path / "a.png"
+    noise = np.random.default_rng(0).integers(0, 256, 33 << 20, dtype=np.uint8).tobytes()
+    path.write_bytes(png(4096, 4096, chunk(b"IDAT", noise)))
+    with pytest.raises(ImageError, match="33 MB, and at most 32 MB are sent"):
+        encode_for_request(path, None)

@@ -117,7 +117,7 @@ def test_a_image_is_no_table(file: Path) -> None:
 def test_a_scale_has_two_ends(text: str) -> None:
     assert parse_rating_scale(text) == (1.0, 5.0)
     assert parse_rating_scale("-1-1") == (-1.0, 1.0)
-    for wrong in ("5", "5-1", "1-1", "a-b", ""):
+    for wrong in ("5", "5-1", "1-1", "a-b", "", "1-1" + "0" * 400):
         with pytest.raises(CrevalError, match="is no scale"):
             parse_rating_scale(wrong)
 

@@ -11,6 +11,7 @@ from creval.core.benchmark import Benchmark
 from creval.core.concurrency import usable_cpu_count
 from creval.core.edit_record import Edit, EditKey, EditStatus
 from creval.core.errors import CrevalError
+from creval.core.image_limits import MAX_PIXELS_AT_WORK
 from creval.core.images import read_image_size
 from creval.core.sample import Sample
 from creval.metrics.base import ImageMetric
@@ -52,7 +53,7 @@ def measure_edits(
     if not edits:
         raise CrevalError("none of the samples has an edited picture.")
     threads = min(8, usable_cpu_count())
-    image_cache = ImageCache(threads * PIXELS_PER_BATCH)
+    image_cache = ImageCache(min(threads * PIXELS_PER_BATCH, MAX_PIXELS_AT_WORK))
 
     def measured(some: Sequence[Edit]) -> list[MeasuredEdit]:
         inputs = [MetricInputs(samples[edit.key.sample], edit.image, image_cache) for edit in some if edit.image]

@@ -22,7 +22,7 @@ from creval.core.call import CallKey, Reply
 from creval.core.edit_record import Edit, EditKey
 from creval.core.errors import CrevalError
 from creval.core.files import replace_lone_surrogates
-from creval.core.images import EncodedImage, ImageError, encode_image, read_image_size
+from creval.core.images import EncodedImage, ImageError, encode_for_request, read_image_size
 from creval.core.verdict import VerdictStatus
 from creval.judges.base import Judge, JudgeRequest, completion_status, strip_thinking
 from creval.judges.judge_spec import open_judges, resize_rule
@@ -292,5 +292,5 @@ class TextGenerator(Generic[T]):
         """A picture as a role's model takes it, in the making."""
         judge, fit = self.judges[role], self._resize_rules[role]
         return asyncio.get_running_loop().run_in_executor(
-            self._session.pool, lambda: judge.prepare_image(encode_image(path, fit))
+            self._session.pool, lambda: judge.prepare_image(encode_for_request(path, fit))
         )

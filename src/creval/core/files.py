@@ -108,8 +108,8 @@ def atomic_write(path: Path, content: str | bytes) -> int:
 
 def atomic_copy(source: Path, path: Path) -> None:
     """Copy a file so that it is there as a whole or not at all."""
-    with atomic_path(path) as new:
-        shutil.copyfile(source, new)
+    with atomic_path(path) as new, open_file(source) as file, new.open("wb") as copy:
+        shutil.copyfileobj(file, copy, 1 << 20)
 
 
 def sync_folder(folder: Path) -> None:

@@ -82,7 +82,7 @@ def parse_rating_scale(text: str) -> RatingScale:
     """Return the scale that `1-5` or `0-1` stands for."""
     match = _SCALE_PATTERN.fullmatch(text)
     scale = RatingScale(float(match[1]), float(match[2])) if match else RatingScale(0, 0)
-    if not scale.low < scale.high:
+    if not scale.low < scale.high < math.inf:
         raise CrevalError(f"{text!r} is no scale; give the lowest and the highest, such as 1-5.")
     return scale
 

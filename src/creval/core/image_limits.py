@@ -18,6 +18,7 @@ MAX_PARTS = 10_000
 BYTES_PER_PART = 256
 """The bytes of a file's parts after its header, at least, on average."""
 _MAX_EXIF_BYTES = 1 << 16  # of a JPEG's usual EXIF, which may refer to all of itself in each of its entries
+_MAX_JPEG_EXIF_BYTES = 1 << 20  # of all parts of a JPEG's EXIF
 _MAX_TAG_BYTES = 16 << 20  # of all that the entries of larger EXIF refer to
 _TAG_BYTES = {3: 2, 4: 4, 5: 8, 8: 2, 9: 4, 10: 8, 11: 4, 12: 8, 13: 4, 16: 8}  # of a value, by its type; else 1
 
@@ -66,7 +67,7 @@ class LimitedReader:
         self.size = file.seek(0, io.SEEK_END)
         file.seek(0)
         self._reads_left = MAX_PARTS
-        self._bytes_left: float = 2 * self.size + (1 << 20)
+        self._bytes_left: float = self.size + (1 << 20)
         self._exif = b""
         self.seek, self.tell, self.close = file.seek, file.tell, file.close
 
@@ -78,7 +79,7 @@ class LimitedReader:
             raise OSError("it has too many parts")
         if data.startswith(b"Exif\0\0"):  # Pillow joins all parts of a JPEG's
             self._exif += data[6:]
-            if not is_safe_exif(self._exif):
+            if len(self._exif) > _MAX_JPEG_EXIF_BYTES or not is_safe_exif(self._exif):
                 raise OSError("its EXIF has too many parts")
         return data
 

@@ -26,6 +26,8 @@ from creval.core.image_limits import MAX_IMAGE_BYTES, LimitedReader, is_safe_exi
 
 MAX_PIXELS = 100_000_000
 """The largest image that is decoded; in RGB it takes 0.4 GB."""
+MAX_SENT_BYTES = 32 << 20
+"""The bytes of an image in a request to a judge or a writer."""
 
 # What people have. Others are left out on purpose: EPS would start another program, ICO is decoded to find its size.
 _FORMATS = ("JPEG", "PNG", "WEBP", "GIF", "BMP", "TIFF", "AVIF", "JPEG2000", "PPM")
@@ -90,6 +92,17 @@ class EncodedImage(NamedTuple):
     height: int
 
 
+def encode_for_request(path: str | Path, resize: ResizeRule | None) -> EncodedImage:
+    """Encode an image for a request, of which many are in memory at a time; refuse what is too large for one."""
+    image = encode_image(path, resize)
+    if len(image.content) > MAX_SENT_BYTES:
+        raise ImageError(
+            f"{path} takes {len(image.content) >> 20} MB, and at most {MAX_SENT_BYTES >> 20} MB are sent. "
+            "Make it smaller, or set `image_fit` to a number of pixels."
+        )
+    return image
+
+
 def encode_image(path: str | Path, resize: ResizeRule | None = None) -> EncodedImage:
     """Encode an image for a model: resized, as JPEG.
 
@@ -98,6 +111,8 @@ def encode_image(path: str | Path, resize: ResizeRule | None = None) -> EncodedI
     path = Path(path)
     with _explained(path):
         content = read_bytes(path, MAX_IMAGE_BYTES)
+    if not content:
+        raise _empty(path)
     name = hashlib.sha256(content).hexdigest()
     with _open_checked(path, content, pixels=False) as image:
         orientation = _read_orientation(image, content)
@@ -226,8 +241,12 @@ def _open_reader(path: Path, content: bytes | None) -> Iterator[LimitedReader]:
     with file:
         reader = LimitedReader(file)
         if content is None and reader.size == 0:
-            raise ImageError(f"{path} is empty (0 bytes).")
+            raise _empty(path)
         yield reader
+
+
+def _empty(path: Path) -> ImageError:
+    return ImageError(f"{path} is empty (0 bytes).")
 
 
 @contextmanager

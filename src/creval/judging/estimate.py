@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from creval.calls.cost_estimate import CostEstimate
-from creval.core.images import EncodedImage, ImageError, ResizeRule, encode_image, read_image_size
+from creval.core.images import EncodedImage, ImageError, ResizeRule, encode_for_request, read_image_size
 from creval.judges.base import Judge, estimate_tokens
 from creval.judging.judge_run import JudgeRun
 from creval.judging.plan import AnsweredProbes, EditWork
@@ -95,7 +95,7 @@ class _ImageSizes:
             return path.stat().st_size * 4 / 3
         if self._encodings_left:
             self._encodings_left -= 1
-            content = self._judge.prepare_image(encode_image(path, self._resize_rule)).content
+            content = self._judge.prepare_image(encode_for_request(path, self._resize_rule)).content
             self._encoded_totals[0] += len(content)
             self._encoded_totals[1] += pixels
             return len(content)

@@ -15,6 +15,7 @@ from creval.calls.limits import StopSignal
 from creval.core.call import CallKey, Reply
 from creval.core.edit_record import Edit, EditStatus, FileStamp
 from creval.core.errors import CrevalError
+from creval.core.image_limits import MAX_PIXELS_AT_WORK
 from creval.core.images import ImageError
 from creval.core.probe import Measurement
 from creval.core.sample import Sample
@@ -70,7 +71,7 @@ async def run_measurements(measurement_jobs: Sequence[MeasurementJob], run: Path
     """Measure until all is measured, or the session is stopped. What models make of images is kept beside the run."""
     loop = asyncio.get_running_loop()
     left = batch_by_edit(measurement_jobs, lambda job: job.edit.key)
-    image_cache = ImageCache(session.threads * PIXELS_PER_BATCH)
+    image_cache = ImageCache(min(session.threads * PIXELS_PER_BATCH, MAX_PIXELS_AT_WORK))
 
     async def measure_rest(pool: ThreadPoolExecutor, feature_cache: FeatureCache) -> None:
         while not session.stop_signal and (some := next(left, None)) is not None:

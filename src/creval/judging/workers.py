@@ -20,7 +20,7 @@ from creval.calls.settings import JudgeSettings
 from creval.core.call import CallKey, Reply
 from creval.core.edit_record import FileStamp
 from creval.core.errors import CrevalError
-from creval.core.images import EncodedImage, ImageError, ResizeRule, encode_image
+from creval.core.images import EncodedImage, ImageError, ResizeRule, encode_for_request
 from creval.core.verdict import Verdict, VerdictStatus
 from creval.judges.base import Judge, completion_status
 from creval.judging.plan import EditWork
@@ -195,7 +195,7 @@ class JudgeWorkers:
         return await asyncio.shield(self._source_cache[path])
 
     def _encode(self, path: Path) -> EncodedImage:
-        return self.judge.prepare_image(encode_image(path, self._resize_rule))
+        return self.judge.prepare_image(encode_for_request(path, self._resize_rule))
 
     async def _process_call(self, call: PendingCall) -> None:
         """Make a call until it brings a reply or is given up, keep that, and see what is open."""

@@ -317,10 +317,10 @@ def test_a_file_that_is_missing_or_left_over(folder: Path, tmp_path: Path) -> No
     with pytest.raises(CrevalError, match="not complete: file 00000-of-00003 is missing"):
         open_benchmark(folder)
     file.with_name("test_syn-00001-of-00003.parquet").rename(file.with_name("test_syn-00000-of-99999999.parquet"))
-    start = time.monotonic()
+    start = time.process_time()
     with pytest.raises(CrevalError, match="not complete: file 00001-of-99999999 is missing"):
         open_benchmark(folder)
-    assert time.monotonic() - start < 2, "as many files as a name says are not counted up"
+    assert time.process_time() - start < 2, "as many files as a name says are not counted up"
 
 
 def test_a_folder_whose_name_looks_like_a_pattern(folder: Path) -> None:
