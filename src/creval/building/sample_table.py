@@ -94,8 +94,8 @@ def _write_table(folder: Path, images: Path | None, table: Path | None) -> tuple
             else:
                 rows.append(_normalise_row(row.cells, gathered))
         if not any({"source", "instruction"} & row.keys() for row in rows) and rows:
-            found = ", ".join(list(dict.fromkeys(name for row in rows for name in row))[:8])
-            raise CrevalError(f"{table} has no column source or instruction; it has {found}. Name its columns so.")
+            there = ", ".join(list(dict.fromkeys(name for row in rows for name in row))[:8])
+            raise CrevalError(f"{table} has no column source or instruction; it has {there}. Name its columns so.")
         if not rows:
             raise CrevalError(f"{table} has no row that can be read{f': {unreadable[0]}' if unreadable else ''}.")
     _number_ids(rows)
