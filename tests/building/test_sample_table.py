@@ -36,6 +36,15 @@ def test_from_a_folder_of_images(tmp_path: Path) -> None:
     assert "creval init samples" in found.sentences[-1]
 
 
+def test_images_of_one_name_in_folders_named_from_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_images(Path("pics"), ["a.png"])
+    write_images(Path("pics/more"), ["a.png"], shade=90)
+    creval.init_samples("bench", images="pics")
+    assert Path("bench/images/a-2.png").read_bytes() == Path("pics/more/a.png").read_bytes()
+    assert Path("bench/images/a.png").read_bytes() == Path("pics/a.png").read_bytes()
+
+
 def test_images_that_are_there_already_are_not_copied(tmp_path: Path) -> None:
     write_images(tmp_path / "bench" / "photos", ["a.png"])
     found = creval.init_samples(tmp_path / "bench")

@@ -99,3 +99,35 @@ def test_hps_is_what_its_package_says(tmp_path: Path, monkeypatch: pytest.Monkey
         made = model.eval()(preprocess(edit)[None], get_tokenizer("ViT-H-14")(["a red cat"]))
     expected = float(torch.diagonal(made["image_features"] @ made["text_features"].T))
     assert found == {"hps": pytest.approx(expected, abs=1e-5)}
+
+
+def test_dreamsim_is_what_its_package_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    library = pytest.importorskip("dreamsim")
+    import peft  # type: ignore[import-not-found,unused-ignore]
+    from dreamsim.feature_extraction.vision_transformer import vit_base  # type: ignore[import-not-found,unused-ignore]
+    from dreamsim.model import PerceptualModel, dreamsim_args  # type: ignore[import-not-found,unused-ignore]
+
+    torch.manual_seed(0)
+    folder, variant = tmp_path / "dreamsim", "open_clip_vitb32"
+    folder.mkdir()
+    network = vit_base(patch_size=32)
+    network.pos_drop = torch.nn.LayerNorm(network.embed_dim)
+    weights = {**network.state_dict(), "proj": torch.randn(768, 512) * 0.03}
+    torch.save({"state_dict": weights}, folder / f"{variant}_pretrain.pth.tar")
+    given = {**dreamsim_args["model_config"][variant], "device": "cpu", "load_dir": str(folder)}
+    adapter = peft.LoraConfig(r=4, lora_alpha=4, lora_dropout=0.0, bias="none", target_modules=["qkv"])
+    adapted = peft.get_peft_model(PerceptualModel(**given, normalize_embeds=True), adapter)
+    for name, parameter in adapted.named_parameters():
+        if "lora_B" in name:
+            torch.nn.init.normal_(parameter, std=0.05)
+    adapted.save_pretrained(str(folder / f"{variant}_single_lora"))
+    monkeypatch.setenv("CREVAL_CACHE", str(tmp_path))
+    source, edit = slope((96, 70)), noise(3, (60, 50))
+    source.save(tmp_path / "source.png")
+    edit.save(tmp_path / "edit.png")
+    (gauge,) = open_image_metrics(["dreamsim"], {"dreamsim": variant}).values()
+    found = look(gauge, Sample("s", "", tmp_path / "source.png"), tmp_path / "edit.png")
+    model, preprocess = library.dreamsim(device="cpu", cache_dir=str(folder), dreamsim_type=variant)
+    with torch.inference_mode():
+        expected = float(model(preprocess(source), preprocess(edit)))
+    assert found == {"dreamsim": pytest.approx(expected, abs=1e-5)}

@@ -77,12 +77,10 @@ def _write_table(folder: Path, images: Path | None, table: Path | None) -> tuple
     """Write a table; return how many images were copied, and which rows could not be read."""
     if images is not None and not images.is_dir():
         raise CrevalError(f"`images` {images} is not a folder.")
-    gathered = _ImageGatherer(
-        folder, [images, table.parent] if table and images else [table.parent if table else images]
-    )
+    gathered = _ImageGatherer(folder, [base for base in (images, table and table.parent) if base])
     unreadable, rows = list[str](), list[dict[str, Any]]()
     if table is None:
-        found = images or folder
+        found = (images or folder).resolve()
         names = find_image_names(found)
         if not names:
             raise CrevalError(f"{found} holds no image. Give `images` FOLDER or `table` FILE.")
@@ -93,9 +91,9 @@ def _write_table(folder: Path, images: Path | None, table: Path | None) -> tuple
                 unreadable.append(f"{table.name}, line {row.line}: {row.problem}")
             else:
                 rows.append(_normalise_row(row.cells, gathered))
-        if not any({"source", "instruction"} & row.keys() for row in rows) and rows:
-            columns = ", ".join(list(dict.fromkeys(name for row in rows for name in row))[:8])
-            raise CrevalError(f"{table} has no column source or instruction; it has {columns}. Name its columns so.")
+        if rows and not any({"source", "instruction"} & row.keys() for row in rows):
+            there = ", ".join(list(dict.fromkeys(name for row in rows for name in row))[:8])
+            raise CrevalError(f"{table} has no column source or instruction; it has {there}. Name its columns so.")
         if not rows:
             raise CrevalError(f"{table} has no row that can be read{f': {unreadable[0]}' if unreadable else ''}.")
     _number_ids(rows)
@@ -110,9 +108,9 @@ def _write_table(folder: Path, images: Path | None, table: Path | None) -> tuple
 class _ImageGatherer:
     """Finds the images that a table names, and says where in the benchmark's folder they are to lie."""
 
-    def __init__(self, folder: Path, bases: Sequence[Path | None]) -> None:
+    def __init__(self, folder: Path, bases: Sequence[Path]) -> None:
         self._folder = folder.resolve()
-        self._bases = [base.resolve() for base in bases if base is not None]
+        self._bases = [base.resolve() for base in bases]
         self._names: dict[Path, str] = {}
         self._taken: set[str] = set()
         self._by_stem: dict[str, list[str]] | None = None

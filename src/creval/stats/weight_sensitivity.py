@@ -44,9 +44,10 @@ class Sensitivity:
 
 def analyse_sensitivity(scorecard: Scorecard, steps: int = GRID_STEPS) -> Sensitivity:
     """Return how a run's order depends on the weights of its metrics."""
-    made = scorecard.table.schema.composite
+    made, formula = scorecard.table.schema.composite, scorecard.table.schema.formula
     if made is None:
-        raise CrevalError("this protocol has no composite of weighted metrics, so no weights.")
+        why = f" ({formula})" if formula else ""
+        raise CrevalError(f"these scores have no composite of weighted metrics{why}, so no weights.")
     metrics = tuple(made.weights)
     models = scorecard.models
     values = [[scorecard.cell(name, metric).value for metric in metrics] for name in models]
