@@ -157,6 +157,11 @@ def test_a_log_is_its_end(tmp_path: Path, source: Path) -> None:
     assert log.endswith("the end")
 
 
+def test_a_log_takes_no_space_on_the_disk(tmp_path: Path, source: Path) -> None:
+    script = '[ -p /dev/stdout ] && echo a pipe; cp "$1" "$2"'
+    assert made(shell(tmp_path, script), EditRequest("a", "do", source)).metadata["log"] == "a pipe"
+
+
 def test_memory_is_bounded(tmp_path: Path, source: Path) -> None:
     """Of 200 MB that a program says, and 3 GB that it writes, nothing stays."""
     resource = pytest.importorskip("resource")

@@ -375,3 +375,9 @@ def test_types_by_their_beginnings() -> None:
     assert detect_media_type(MADE) == "image/png"
     assert detect_media_type(b"RIFF\0\0\0\0WEBPVP8 ") == "image/webp"
     assert detect_media_type(b"nothing") == ""
+
+
+def test_which_model_a_server_says_has_answered() -> None:
+    told = RemoteEditor.reported_version({"model": "m-2", "system_fingerprint": "fp_1", "data": []})
+    assert told == {"version": "m-2", "fingerprint": "fp_1"}
+    assert RemoteEditor.reported_version({"model": {"name": "m"}, "system_fingerprint": 3}) == {}, "texts alone"
