@@ -35,3 +35,7 @@ def test_numbers() -> None:
         == "+0.73 [-0.3, +1.7]"
     )
     assert format_estimate(Difference(None, first="A", second="B", samples=0), sign="+") == "–"
+
+
+def test_a_sentence_ends_once() -> None:
+    assert [end_sentence(text) for text in ("a", "a.", "a?", "a!")] == ["a.", "a.", "a?", "a!"]

@@ -80,6 +80,7 @@ def judge(
     from creval.judging.estimate import estimate_judge_costs
     from creval.judging.judge_run import JudgeRun
     from creval.reporting.commands.early_stopping_output import early_stopping_output
+    from creval.reporting.manifest_sentences import prompt_sentences
 
     if not run:
         raise CrevalError("give --run RUN, the folder to keep the answers in.")
@@ -115,6 +116,9 @@ def judge(
     folders = [*(edits or ()), *(more or ())]
     judging = JudgeRun(open_benchmark(bench, protocol), folders, judge, run, settings, dry_run=dry_run)
     console.print_note(*judging.warnings())
+    if judging.judges:
+        versions = [prompt.version for prompt in judging.prompts.values()]
+        console.print_note(*prompt_sentences(judging.benchmark.protocol.name, versions))
     if dry_run:
         _note_unmatched(judging.found_edits.unmatched_files)
         _note_missing(judging.count_missing())

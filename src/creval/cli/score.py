@@ -19,7 +19,7 @@ def score(
     strict: options.Strict = False,
     weights: options.Weights = None,
     models: options.Models = None,
-    missing: options.Missing = "exclude",
+    missing: options.Missing = None,
     common_samples: options.CommonSamples = False,
     groups: Annotated[
         str | None, typer.Option(metavar="open=A,B,closed=C", help="Mark best and second within groups.")
@@ -33,6 +33,10 @@ def score(
     csv: Annotated[bool, typer.Option("--csv", help="Print a row a cell.")] = False,
     markdown: Annotated[bool, typer.Option("--markdown", help="Print a Markdown table.")] = False,
     latex: Annotated[bool, typer.Option("--latex", help="Print a LaTeX table.")] = False,
+    save: Annotated[
+        bool,
+        typer.Option("--save", help="Keep --subset, --missing, --weights and --models as the run's own from now on."),
+    ] = False,
     resamples: options.Resamples = 2_000,
     seed: options.Seed = 0,
 ) -> None:
@@ -44,8 +48,10 @@ def score(
 
     if json + csv + markdown + latex > 1:
         raise CrevalError("choose one of --json, --csv, --markdown and --latex.")
+    scoring = options.scoring(strict, subset, weights, models, missing, common_samples, resamples, seed)
+    if save:
+        analyses.save_scoring(run, scoring)
     with open_run(run) as opened:
-        scoring = options.scoring(strict, subset, weights, models, missing, common_samples, resamples, seed)
         card = analyses.scorecard(opened, scoring, average=average)
         named = options.parse_groups(groups)
         for name in (name for members in named.values() for name in members):

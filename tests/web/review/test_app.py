@@ -415,7 +415,7 @@ def test_only_the_groups_own_images_are_served(review: Kept, client: TestClient,
         review.kept["odd"] = group("odd", tmp_path / name)
         client = looking(review)
         assert client.get("/picture?group=odd").status_code == 404
-        assert "No picture." in client.get("/group?id=odd").text
+        assert "No image." in client.get("/group?id=odd").text
 
 
 def test_answers_are_closed_in(client: TestClient) -> None:

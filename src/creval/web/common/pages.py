@@ -17,7 +17,7 @@ from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
+from starlette.routing import BaseRoute, Route
 
 from creval.core.errors import CrevalError
 from creval.core.formatting import escape_control, pluralise
@@ -82,7 +82,7 @@ def describe_error(error: Exception) -> tuple[str, int]:
 
 
 def guarded_app(
-    routes: Sequence[Route], handlers: Mapping[Any, Any], host: str, names: tuple[str, ...], *, writes: bool = False
+    routes: Sequence[BaseRoute], handlers: Mapping[Any, Any], host: str, names: tuple[str, ...], *, writes: bool = False
 ) -> Starlette:
     """An application of these routes and the pages' files, for a server that listens at `host`."""
     own, addresses = allowed_hosts(host, names), not is_loopback(host)
