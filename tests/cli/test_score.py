@@ -34,7 +34,7 @@ def test_a_choice_is_made_once_and_holds_everywhere(run: Path) -> None:
     assert overall(run, *chosen, "--save")["models"] == wanted["models"]
     later = overall(run)
     assert later["models"] == wanted["models"]
-    assert later["weights"] == {"IF": 0.5, "VC": 0.5, "VQ": 0.0}
+    assert later["weights"] == {"IF": 0.5, "VC": 0.5}
     assert "Saved with this run, and used where nothing else is given" in " ".join(later["sentences"])  # type: ignore[arg-type]
     table = api.analyses.score(run, resamples=100)
     assert set(table.value.models) == {"Careful", "Keeper"}
@@ -61,12 +61,7 @@ def read_manifest(run: Path) -> dict[str, object]:
 
 def test_options_given_take_the_place_of_saved_ones() -> None:
     manifest = {"protocol": "creval", "scoring": {"subset": "paper", "missing": "zero", "models": ["A"]}}
-    assert resolve_options({}, manifest) == {
-        "subset": "paper",
-        "missing": "zero",
-        "models": ("A",),
-        "weights": None,
-    }
+    assert resolve_options({}, manifest) == {"subset": "paper", "missing": "zero", "models": ("A",), "weights": None}
     given = resolve_options({"subset": "all", "missing": "exclude", "models": ("B",), "strict": True}, manifest)
     assert given == {"subset": None, "missing": "exclude", "models": ("B",), "weights": None, "strict": True}
     assert choice_to_save({"subset": "paper", "missing": None}, {"protocol": "creval"}) == {"subset": "paper"}

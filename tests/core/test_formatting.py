@@ -1,6 +1,13 @@
 from __future__ import annotations
 
-from creval.core.formatting import escape_control, escape_latex, escape_markdown, format_interval, format_value
+from creval.core.formatting import (
+    end_sentence,
+    escape_control,
+    escape_latex,
+    escape_markdown,
+    format_interval,
+    format_value,
+)
 from creval.reporting.numbers import format_coverage, format_estimate
 from creval.stats.scorecard import Difference, ScoreEstimate
 

@@ -22,7 +22,7 @@ from creval.core.errors import CrevalError
 from creval.core.schema import OVERALL, Composite, Level, Metric, ScoreSchema
 from creval.reporting import plots
 from creval.reporting.plots.label_placement import LabelBox
-from creval.reporting.plots.names import model_labels, shorten_middle, wrap_label
+from creval.reporting.plots.names import model_labels, shorten_middle, wrap_label, wrap_words
 from creval.reporting.plots.radar import radial_range, ring_values
 from creval.reporting.plots.ternary import best_regions
 from creval.stats.score_table import Floats, ScoreTable
@@ -428,3 +428,18 @@ def test_operations_show_also_what_never_occurs() -> None:
     assert {" 3", " 0", " 1", "Remove Text"} <= set(words)
     assert any("75.0 %" in word for word in words)
     assert plots.figure_svg(plots.operation_counts({"Text": {"Add Text": 0}})).startswith("<svg")
+
+
+@pytest.mark.parametrize("group", ["Contextualization", "Informational & Narrative Expression", "a b c", "x" * 80])
+def test_labels_of_a_radar_are_never_broken_inside_a_word(group: str) -> None:
+    shown = wrap_words(group, 16, 3)
+    assert len(shown.split("\n")) <= 3
+    assert shown.replace("\n", " ") == shorten_middle(group, 30) if " " not in group else group
+    values = np.full((2, 8, 3), 50.0) + np.arange(2)[:, None, None]
+    schema = ScoreSchema(
+        (Metric("m", "m"),), None, levels=(Level("kind", "kinds", (group, "other one", "third")), OVERALL)
+    )
+    card = over(schema, {"kind": np.arange(8) % 3}, values[..., :1])
+    drawn: list[Any] = plots.radar(card, "kind").findobj(Text)
+    words = {word for text in drawn for word in text.get_text().split()}
+    assert {shorten_middle(word, 30) for word in group.split()} <= words

@@ -346,7 +346,9 @@ def test_each_way_of_not_being_there(tmp_path: Path) -> None:
 def test_no_edit_is_said_where_there_is_none(tmp_path: Path) -> None:
     run = write_run(tmp_path, {"alpha": {"s1": "++++"}, "beta": {"s1": "++++"}})
     with RunWriter(run) as store, store.transaction():
-        store.put_edits([Edit(EditKey("beta", "s2"), EditStatus.ABSENT), Edit(EditKey("beta", "s3"), EditStatus.REFUSED)])
+        store.put_edits(
+            [Edit(EditKey("beta", "s2"), EditStatus.ABSENT), Edit(EditKey("beta", "s3"), EditStatus.REFUSED)]
+        )
     with looking_at(run) as client:
         page = words(client.get("/sample?id=s2").text)
         assert "No edit ." in page.replace("No edit.", "No edit .")

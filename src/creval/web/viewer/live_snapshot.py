@@ -68,11 +68,14 @@ class LiveSnapshot:
         return "" if self._error is None else str(self._error)
 
     def _run_thread(self) -> None:
+        eye = None
         try:
             eye = RunLookup(self.folder)
             seen = eye.data_version()
             self._refresh()
         except Exception as error:
+            if eye is not None:
+                eye.close()
             self._error = error
             with self._changed:
                 self._closed = True
