@@ -178,7 +178,7 @@ def _print_summary(summary: JudgeSummary, judged: bool, run: str, json: bool) ->
         reasons = format_reasons(summary.unmeasured_reasons)
         console.print_note(f"{summary.incomplete_edits:,} lack what could not be measured: {reasons}")
     if judged and summary.statuses:
-        console.print_note(console.call_summary(progress))
+        console.print_note(console.call_summary(progress, folder_calls=summary.run_calls))
     if summary.unanswered:
         console.print_note(f"{summary.unanswered:,} of {summary.expected_answers:,} answers did not come:")
         for reason, number in summary.reasons[:_MAX_SHOWN]:
@@ -199,7 +199,7 @@ def _summary_json(summary: JudgeSummary) -> dict[str, Any]:
             for model, counts in summary.missing_edits.items()
         },
         "unanswered": [{"reason": reason, "answers": number} for reason, number in summary.reasons],
-        "calls": progress.requests_sent,
+        "calls": progress.calls_answered,
         "tokens_in": progress.tokens_in,
         "tokens_out": progress.tokens_out,
         "cost": progress.spent,

@@ -7,6 +7,7 @@ file's path or content. Where it takes `mask` or `references`, it gets these too
 from __future__ import annotations
 
 import io
+import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -54,7 +55,15 @@ class FunctionEditor(Editor):
     async def edit(self, job: EditRequest, ticket: PendingTask) -> EditOutput:
         del ticket
         self.note_ignored_inputs(job)
-        return EditOutput(await self._caller.call(lambda: self._build_arguments(job)), cost=self.price)
+        began = time.monotonic()
+
+        def arguments() -> tuple[tuple[Image.Image | None], dict[str, Any]]:
+            nonlocal began
+            began = time.monotonic()  # its turn has come
+            return self._build_arguments(job)
+
+        content = await self._caller.call(arguments)
+        return EditOutput(content, cost=self.price, seconds=time.monotonic() - began)
 
     def _build_arguments(self, job: EditRequest) -> tuple[tuple[Image.Image | None], dict[str, Any]]:
         """The source, and what else the function takes."""

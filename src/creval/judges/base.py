@@ -60,7 +60,7 @@ class Judge(ABC):
 
     `supports_n` says whether one request can bring several choices. `notes` collects what the judge
     turned out not to take, in words. A judge that is not `counts_tokens` uses no tokens; `seconds_per_call` is how
-    many seconds a call takes, as a guess before one was made.
+    many seconds a call takes, and `thinking_tokens` how many tokens it thinks for, as guesses before one was made.
     """
 
     name: str
@@ -70,6 +70,7 @@ class Judge(ABC):
     supports_n: bool = False
     counts_tokens: bool = True
     seconds_per_call: float = 5.0
+    thinking_tokens: int = 0
     notes: list[str]
 
     def prepare_image(self, image: EncodedImage) -> EncodedImage:
@@ -101,7 +102,9 @@ def estimate_tokens(judge: Judge, request: JudgeRequest) -> tuple[float, float]:
     for image in request.images:
         size = (image.width, image.height)
         images += seen.count_tokens(*(seen.resize(*size) if seen.resize else size))
-    out = ESTIMATED_TOKENS_OUT[request.form] * max(1, len(request.labels)) * request.completion_count
+    out = (ESTIMATED_TOKENS_OUT[request.form] * max(1, len(request.labels)) + judge.thinking_tokens) * (
+        request.completion_count
+    )
     return images + len(request.text) / 4, out
 
 

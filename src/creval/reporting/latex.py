@@ -22,7 +22,7 @@ from creval.stats.scorecard import AVERAGE_MODEL, Scorecard, ScoreEstimate
 _WORTH_SAYING = 0.995
 """A coverage below this is said in a compact table."""
 _NARROW = "{\\footnotesize\\setlength{\\tabcolsep}{2pt}%\n"
-"""What makes four metrics with their half-widths fit a column of two."""
+"""What makes four metrics with their half-widths fit a column, and the values of twelve a page."""
 _MARKS = {1: r"\textbf{%s}", 2: r"\underline{%s}"}
 
 
@@ -59,7 +59,7 @@ def latex_table(
         lines += _block(card, block, model_groups, cells)
     body = "\n".join(["\\toprule", *lines, "\\bottomrule"])
     made = f"\\begin{{tabular}}{{@{{}}l{'r' * count}@{{}}}}\n{body}\n\\end{{tabular}}\n"
-    return f"{_NARROW}{made}}}\n" if cells is LatexCells.COMPACT else made
+    return made if cells is LatexCells.FULL else f"{_NARROW}{made}}}\n"
 
 
 def _wide_head(spots: Sequence[ScoreColumn]) -> Iterator[str]:

@@ -321,9 +321,13 @@ class Run:
             yield EditKey(*key), self.resolve_image(Path(image)) if image else None
 
     def costs(self) -> RunCosts:
-        """Return what all calls of the run came to."""
-        query = "SELECT count(*), sum(tokens_in), sum(tokens_out), sum(cost) FROM replies WHERE latency IS NOT NULL"
-        calls, tokens_in, tokens_out, cost = self._connection.execute(query).fetchone()
+        """Return what all calls of the run came to; a call that brought several replies is one."""
+        query = "SELECT sum(tokens_in), sum(tokens_out), sum(cost) FROM replies WHERE latency IS NOT NULL"
+        tokens_in, tokens_out, cost = self._connection.execute(query).fetchone()
+        (calls,) = self._connection.execute(
+            "SELECT count(*) FROM (SELECT DISTINCT asks.edit, probes, judge, latency FROM replies"
+            " JOIN asks ON asks.id = ask JOIN voices ON voices.id = asks.voice WHERE latency IS NOT NULL)"
+        ).fetchone()
         return RunCosts(calls, tokens_in or 0, tokens_out or 0, cost or 0.0)
 
     def edit_metadata(self) -> dict[EditKey, dict[str, Any]]:

@@ -67,6 +67,7 @@ class Snapshot:
     items: tuple[SampleProbe, ...]
     states: NDArray[np.uint8]
     verdicts: int
+    calls: int
     table: ScoreTable | None
     scores: Scorecard | None
     notes: tuple[str, ...]
@@ -185,6 +186,7 @@ def take_snapshot(run: RunLookup, previous: Snapshot | None = None, scoring: Vie
         items=items,
         states=_answer_states(run, protocol, items, models, without_edit),
         verdicts=run.count_verdicts(),
+        calls=run.costs().calls,
         table=table,
         scores=previous.scores if previous is not None else None,
         notes=_snapshot_notes(run, table),
