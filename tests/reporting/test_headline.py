@@ -6,6 +6,7 @@ import numpy as np
 
 from creval.reporting.commands.sensitivity_output import sensitivity_output
 from creval.reporting.headline import strengths_and_weaknesses
+from creval.stats.score_table import ScoreTable
 from creval.stats.scorecard import Scorecard, build_scorecard
 from creval.stats.weight_sensitivity import analyse_sensitivity, lowest_leads
 from tests.stats.made import table
@@ -58,7 +59,7 @@ def test_who_is_best_under_weights_is_said_only_where_it_is_decided() -> None:
     assert sensitivity_output(clear, {}).sentences[0].startswith(f"{clear.best} is best at 4 : 4 : 2")
 
 
-def _apart():  # type: ignore[no-untyped-def]
+def _apart() -> ScoreTable:
     chance = np.random.default_rng(5)
     values = chance.normal(50, 2, (3, 90, 3)) + np.array([20.0, 10.0, 0.0])[:, None, None]
     return table(values, [n % 9 for n in range(90)])

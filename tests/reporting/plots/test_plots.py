@@ -435,7 +435,7 @@ def test_labels_of_a_radar_are_never_broken_inside_a_word(group: str) -> None:
     shown = wrap_words(group, 16, 3)
     assert len(shown.split("\n")) <= 3
     assert shown.replace("\n", " ") == shorten_middle(group, 30) if " " not in group else group
-    values = np.full((2, 8, 3), 50.0) + np.arange(2)[:, None, None]
+    values = np.full((2, 8, 3), 50.0) + np.arange(2.0)[:, None, None]
     schema = ScoreSchema(
         (Metric("m", "m"),), None, levels=(Level("kind", "kinds", (group, "other one", "third")), OVERALL)
     )

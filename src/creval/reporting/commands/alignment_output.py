@@ -66,8 +66,7 @@ def _agreement_sentence(target: RatingAlignment) -> str:
         if series == 1:
             where = f"over samples, within {within.replace('models', 'one model')}"
     best = indistinguishable_from_best(there)
-    named = target.main_metric if target.main_metric in best else best[0]
-    shown = next(held for held in there if held.metric == named)
+    shown = next(held for held in there if held.metric == best[0])
     mean = _mean_spearman(shown, over)
     value = f"Spearman {format_estimate(mean, _CORRELATION)}"
     name = escape_control(shown.metric)
@@ -78,9 +77,11 @@ def _agreement_sentence(target: RatingAlignment) -> str:
         sentence = f"Of {len(there)} metrics, {name} goes {how} {thing} {where}: {value}."
     else:
         alike = join_names([escape_control(metric) for metric in best])
+        values = [_mean_spearman(held, over).value or 0.0 for held in there if held.metric in best]
+        ends = " to ".join(format_value(of(values), _CORRELATION) for of in (min, max))
         sentence = (
-            f"Which of {len(there)} metrics goes best with {thing} {where} is not decided: {alike} cannot be told "
-            f"apart. {name}: {value}."
+            f"Which of {len(there)} metrics goes best with {thing} {where}, is not decided: {alike} cannot be told "
+            f"apart (Spearman {ends})."
         )
     ceiling = target.ceiling and target.ceiling.over_samples.mean["spearman"]
     if over == "samples" and ceiling and ceiling.value is not None:

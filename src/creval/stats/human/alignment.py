@@ -184,7 +184,7 @@ def indistinguishable_from_best(aligned: Sequence[MetricAlignment]) -> list[str]
     if common:
         means = [np.mean([one.over_samples.ranked[name] for name in sorted(common)], axis=0) for one in aligned]
         best = max(range(len(aligned)), key=lambda at: float(means[at][0]))
-        beaten = [percentile_interval(means[best][1:] - mean[1:])[0] > _EQUAL for mean in means]
+        beaten = [float(percentile_interval(means[best][1:] - mean[1:])[0]) > _EQUAL for mean in means]
     else:
         found = [one.over_models["spearman"] for one in aligned]
         values = [-np.inf if one.value is None else one.value for one in found]

@@ -20,6 +20,7 @@ from creval.core.probe import Measurement, Probe, Question
 from creval.core.sample import Sample
 from creval.core.schema import Level, ScoreSchema
 from creval.reporting import missing_edits, sentences
+from creval.reporting.manifest_sentences import manifest_sentences
 from creval.stats.score_table import ScoreTable
 from creval.stats.scorecard import Scorecard, build_scorecard
 
@@ -166,7 +167,7 @@ class Snapshot:
 def take_snapshot(run: RunLookup, previous: Snapshot | None = None, scoring: ViewOptions | None = None) -> Snapshot:
     """A snapshot of a run, or of the models and samples that are chosen, still without scores of its own."""
     protocol = get_protocol(run.manifest["protocol"])
-    chosen: dict[str, Any] = dict(resolve_options(scoring or {}, run.manifest))
+    chosen: dict[str, Any] = dict(resolve_options({**(scoring or {})}, run.manifest))
     table = build_score_table(run, **chosen) if run.samples and run.models else None
     models = run.models if table is None else table.models
     samples = {name: run.samples[name] for name in run.sample_ids(chosen["subset"])}
@@ -204,7 +205,7 @@ def _snapshot_notes(run: Run, table: ScoreTable | None) -> tuple[str, ...]:
     problems = int(run.manifest.get("problems", 0))
     gone = missing_edits.missing_from_table(run, table)
     return (
-        *sentences.manifest_sentences(run.manifest),
+        *manifest_sentences(run.manifest),
         sentences.strictness_sentence(card, problems),
         *sentences.unsupported_sentences(card.table),
         *sentences.voice_sentences(run, card),
