@@ -24,7 +24,7 @@ def run(tmp_path: Path, miniature_run: Path) -> Path:
 def overall(*arguments: object) -> dict[str, object]:
     done = creval("score", *arguments, "--json", "--resamples", 100)
     assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
+    return dict(json.loads(done.stdout))
 
 
 def test_a_choice_is_made_once_and_holds_everywhere(run: Path) -> None:

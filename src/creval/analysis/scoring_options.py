@@ -36,7 +36,7 @@ class ScoringOptions(ViewOptions, total=False):
     common_samples: bool
 
 
-def resolve_options(given: ScoringOptions, manifest: Mapping[str, Any]) -> ScoringOptions:
+def resolve_options(given: ScoringOptions | ViewOptions, manifest: Mapping[str, Any]) -> ScoringOptions:
     """Return the options with the run's saved choice where they are silent, and weights in numbers or by name."""
     found: dict[str, Any] = {**given, **_chosen(given, manifest, manifest.get(SAVED_CHOICE, {}))}
     found["missing"] = found["missing"] or EXCLUDE
@@ -61,7 +61,9 @@ def describe_choice(manifest: Mapping[str, Any]) -> str:
     return "; ".join(parts)
 
 
-def _chosen(given: ScoringOptions, manifest: Mapping[str, Any], saved: Mapping[str, Any]) -> dict[str, Any]:
+def _chosen(
+    given: ScoringOptions | ViewOptions, manifest: Mapping[str, Any], saved: Mapping[str, Any]
+) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name, nothing in _NOTHING_CHOSEN.items():
         value: Any = given.get(name)

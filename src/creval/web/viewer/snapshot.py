@@ -167,7 +167,7 @@ class Snapshot:
 def take_snapshot(run: RunLookup, previous: Snapshot | None = None, scoring: ViewOptions | None = None) -> Snapshot:
     """A snapshot of a run, or of the models and samples that are chosen, still without scores of its own."""
     protocol = get_protocol(run.manifest["protocol"])
-    chosen: dict[str, Any] = dict(resolve_options({**(scoring or {})}, run.manifest))
+    chosen: dict[str, Any] = dict(resolve_options(scoring or ViewOptions(), run.manifest))
     table = build_score_table(run, **chosen) if run.samples and run.models else None
     models = run.models if table is None else table.models
     samples = {name: run.samples[name] for name in run.sample_ids(chosen["subset"])}
