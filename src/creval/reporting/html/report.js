@@ -31,13 +31,14 @@ for (const table of document.querySelectorAll("table.sortable")) {
 /* A thumbnail opens large; arrow keys go to those beside it, Escape closes it. */
 const large = document.getElementById("large");
 if (large) {
+  const image = large.appendChild(new Image());
   let row = [];
   let at = 0;
   const show = (step) => {
     if (!step) return large.close();
     at = (at + step + row.length) % row.length;
-    large.querySelector("img").src = row[at].src;
-    large.querySelector("img").alt = row[at].alt;
+    image.src = row[at].src;
+    image.alt = row[at].alt;
     document.getElementById("large-words").textContent = row[at].alt;
   };
   for (const button of document.querySelectorAll("button.large")) {
