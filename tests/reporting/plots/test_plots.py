@@ -301,18 +301,23 @@ def test_long_names_keep_both_ends_and_are_broken_where_parts_end() -> None:
     assert wrap_label("x" * 50, 10, 2) == "xxxxxxxxxx\nxx…xxxxxxx"
 
 
-def test_a_page_sets_a_plots_caption_itself(small_run: Run, tmp_path: Path) -> None:
-    """The element leaves it out, and the room for it; a file has it."""
+def test_a_page_sets_a_plots_title_and_caption_itself(small_run: Run, tmp_path: Path) -> None:
+    """The element leaves them out, and the room for them; a file has both."""
     made = plots.radar(score(small_run, resamples=100), about="Of 18 samples. ")
     assert plots.caption(made).startswith("Of 18 samples. Each panel says")
     found = plots.figure_svg(made)
     assert "Each panel" in found.partition("</desc>")[0]
     assert "Each panel" not in found.partition("</desc>")[2]
+    assert "By dimension: " not in found.partition("</desc>")[2]
     plots.save_figure(made, tmp_path / "radar.svg")
     whole = (tmp_path / "radar.svg").read_text(encoding="utf-8")
     assert "Each panel" in whole.partition("</desc>")[2]
-    heights = [float(re.findall(r'viewBox="0 0 [0-9.]+ ([0-9.]+)"', svg)[0]) for svg in (found, whole)]
-    assert 0 < heights[0] < heights[1]
+    assert "By dimension: " in whole.partition("</desc>")[2]
+    views = [re.findall(r'viewBox="0 ([0-9.]+) [0-9.]+ ([0-9.]+)"', svg)[0] for svg in (found, whole)]
+    (top, height), (nothing, full) = ((float(a), float(b)) for a, b in views)
+    assert nothing == 0
+    assert top == pytest.approx(0.3 * 72), "the title's line"
+    assert 0 < top + height < full
 
 
 def test_a_page_can_hold_several_plots(small_run: Run) -> None:
