@@ -36,7 +36,7 @@ def test_the_largest_gaps_come_first_with_the_questions_behind_them(small_run: R
     assert gaps == sorted(gaps, reverse=True)
     for gap in found.sample_gaps:
         for question in gap.questions:
-            said = [answer.raw_answer for answer in question.answers]
+            said = [answer.raw_answer for (answer,) in question.answers]
             assert set(said) == {"Yes", "No"}
             assert question.winner == ("Careful", "Keeper")[said.index("Yes")]
         parts = {metric: [0.0, 0.0] for metric in ("IF", "VC", "VQ")}

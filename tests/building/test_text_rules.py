@@ -60,5 +60,12 @@ def test_quoted_words_are_kept() -> None:
 
 
 @given(st.text())
-def test_no_text_makes_a_rule_raise(text: str) -> None:
-    assert isinstance(find_violation(text, length=length_rule(1, 5), list=step_list_reason), str)
+def test_a_violation_is_the_first_rule_that_any_text_breaks(text: str) -> None:
+    found = find_violation(text, length=length_rule(1, 5), list=step_list_reason)
+    name, _, reason = found.partition(": ")
+    without = find_violation(text)
+    extra = {"length": length_rule(1, 5)(text), "list": step_list_reason(text)}
+    assert found == (without or next((f"{rule}: {why}" for rule, why in extra.items() if why), ""))
+    assert (name in ("left-over format", "garbled text", "refusal")) == bool(without)
+    assert bool(reason) == bool(found)
+    assert found or 1 <= len(text.split()) <= 5, "a text without a fault has so many words"

@@ -55,3 +55,13 @@ def test_a_line_before_anything_is_spent() -> None:
     free = judge(cost=None, tokens_in=0.0, tokens_out=0.0)
     assert estimate_output.format_estimates([judge(), free]).endswith(", about 0.25 USD")
     assert estimate_output.format_estimates([free]) == "20 calls (4 are answered already)"
+
+
+def test_thinking_is_counted_and_said_to_be_a_guess(capsys: pytest.CaptureFixture[str]) -> None:
+    estimate_output.print_estimates([judge(judge="openai:gpt-5", thinking=600)], 16, json=False)
+    assert "openai:gpt-5 thinks before it answers: 600 tokens a call are a guess" in capsys.readouterr().err
+    assert "tokens (thinking is guessed)" in estimate_output.format_estimates([judge(thinking=600)])
+    assert "thinking" not in estimate_output.format_estimates([judge()])
+    estimate_output.print_estimates([judge(thinking=600), judge()], 16, json=True)
+    made = json.loads(capsys.readouterr().out)["estimates"]
+    assert [one.get("thinking") for one in made] == [600, None]

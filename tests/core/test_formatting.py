@@ -1,6 +1,13 @@
 from __future__ import annotations
 
-from creval.core.formatting import escape_control, escape_latex, escape_markdown, format_interval, format_value
+from creval.core.formatting import (
+    end_sentence,
+    escape_control,
+    escape_latex,
+    escape_markdown,
+    format_interval,
+    format_value,
+)
 from creval.reporting.numbers import format_coverage, format_estimate
 from creval.stats.scorecard import Difference, ScoreEstimate
 
@@ -35,3 +42,7 @@ def test_numbers() -> None:
         == "+0.73 [-0.3, +1.7]"
     )
     assert format_estimate(Difference(None, first="A", second="B", samples=0), sign="+") == "–"
+
+
+def test_a_sentence_ends_once() -> None:
+    assert [end_sentence(text) for text in ("a", "a.", "a?", "a!")] == ["a.", "a.", "a?", "a!"]

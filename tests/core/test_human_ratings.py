@@ -132,3 +132,29 @@ def test_any_text_is_read_or_refused_in_a_sentence(text: str, tmp_path_factory: 
     except CrevalError:
         return
     assert all(0 <= (rating.value or 0) <= 100 for rating in found.ratings)
+
+
+def test_jsonl_is_read_as_the_same_rows_in_csv_are(tmp_path: Path) -> None:
+    lines = tmp_path / "human.jsonl"
+    lines.write_text(
+        '{"rater": "ann", "sample": "s1", "model": "A", "metric": "IF", "Rating": 4, "scale": "1-5"}\n\n'
+        '{"rater": "bob", "sample": "s1", "model": "A", "rating": 0.5, "scale": "0-1", "note": [1]}\n'
+        '{"rater": "eve", "sample": "s1", "rating": null, "scale": "0-1"}\n'
+    )
+    found = read_human_ratings(lines)
+    assert found.ratings == (
+        Rating("ann", (EditKey("A", "s1"),), "IF", 75.0),
+        Rating("bob", (EditKey("A", "s1"),), "overall", 50.0),
+    )
+    assert [(row.reason, row.line) for row in found.skipped_rows] == [("the row names no model", 4)]
+    scores = tmp_path / "scores.ndjson"
+    scores.write_text('\ufeff{"sample": "s1", "model": "A", "metric": "IF", "score": 0.25}\n', encoding="utf-8")
+    assert read_score_file(scores).rows == (ScoreRow("s1", "A", "IF", 0.25),)
+
+
+@pytest.mark.parametrize("content", ['{"model": "A"', "[1]", '"A"', "[" * 100_000])
+def test_a_line_of_jsonl_that_is_no_object_is_named(tmp_path: Path, content: str) -> None:
+    lines = tmp_path / "human.jsonl"
+    lines.write_text('{"model": "A", "rating": 1, "scale": "0-1"}\n' + content)
+    with pytest.raises(CrevalError, match="line 2, is"):
+        read_human_ratings(lines)

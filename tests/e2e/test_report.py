@@ -88,6 +88,41 @@ def test_a_phone_shows_whole_plots_and_the_column_that_ranks(report: Path, brows
     assert box["x"] + box["width"] <= 390
 
 
+@pytest.mark.parametrize("wide", [1280, 390])
+def test_a_thumbnail_opens_large(report: Path, browser_page: Page, wide: int) -> None:
+    page = browser_page
+    page.set_viewport_size({"width": wide, "height": 800})
+    page.goto(report.as_uri())
+    thumbs = page.locator("article").first.locator("button.large")
+    thumbs.first.scroll_into_view_if_needed()
+    thumbs.first.locator("img").evaluate("one => one.decode()")
+    small = thumbs.first.bounding_box()
+    thumbs.first.click()
+    dialog = page.locator("dialog#large")
+    shown = dialog.locator("img")
+    shown.wait_for()
+    large = shown.bounding_box()
+    assert small is not None
+    assert large is not None
+    assert large["width"] * large["height"] > 4 * small["width"] * small["height"]
+    assert dialog.inner_text().startswith("source")
+    page.keyboard.press("ArrowLeft")
+    last = thumbs.last.locator("img").get_attribute("alt") or ""
+    assert dialog.inner_text().startswith(last), "the last is beside the first"
+    page.keyboard.press("Escape")
+    assert not dialog.is_visible()
+
+
+def test_headings_are_said_once(report: Path, browser_page: Page) -> None:
+    page = browser_page
+    page.goto(report.as_uri())
+    for section in page.locator("main > section").all():
+        heading = section.locator("h2").inner_text()
+        assert section.locator("caption", has_text=heading).count() == 0
+        drawn = section.locator(".chart svg text").all_text_contents()
+        assert not [words for words in drawn if words.startswith(heading)]
+
+
 def contrast(page: Page, ink: str, ground: str) -> float:
     """The contrast of two of the page's colours, as WCAG defines it."""
     light = []

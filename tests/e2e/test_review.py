@@ -11,6 +11,7 @@ import textwrap
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -495,3 +496,32 @@ def test_ctrl_c_says_what_is_left() -> None:
     process.send_signal(signal.SIGINT)
     rest = process.communicate(timeout=20)[1]
     assert (process.returncode, rest) == (0, "6 items left to decide.\n")
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_the_instruction_stays_in_view_and_the_caret_stands_at_the_end(
+    review: Kept, served: str, browser_page: Page, width: int
+) -> None:
+    new = (ReviewField("text", ""),)
+    review.kept["cat-1"] = replace(review.kept["cat-1"], instruction="Give the cat a red hat.", new_item=new)
+    page = browser_page
+    page.set_viewport_size({"width": width, "height": 500})
+    page.goto(f"{served}/group?id=cat-1")
+    expect(page.locator(".item[aria-current]")).to_have_count(1)
+    for _ in range(3):
+        page.keyboard.press("j")
+    expect(card(page, 4)).to_be_in_viewport()
+    expect(page.locator("#asked-for")).to_be_in_viewport()
+    bar, shown = (place.bounding_box() for place in (page.locator("#asked-for"), card(page, 4)))
+    assert bar is not None
+    assert shown is not None
+    assert bar["y"] + bar["height"] <= shown["y"] + 1, "it covers nothing of the card"
+    page.keyboard.press("e")
+    page.keyboard.type(" Or not?")
+    page.keyboard.press("Escape")
+    said(page, "Saved")
+    assert review.text("cat-1", "VC/1") == "Is it the same cat? Or not?"
+    page.keyboard.press("+")
+    page.keyboard.type("Is it day?")
+    page.get_by_role("button", name="Add", exact=True).click()
+    expect(page.locator("#item-5 textarea")).to_have_value("Is it day?")

@@ -277,3 +277,23 @@ def test_a_module_that_exits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     for where, reason in (("exits_at_once:f", "it exits"), ("builtins:dict", "does not say")):
         with pytest.raises(CrevalError, match=reason):
             FunctionEditor("x", where, EditorOptions())
+
+
+def test_its_time_does_not_count_waiting_for_others(source: Path) -> None:
+    def nap(source: Image.Image) -> Image.Image:
+        time.sleep(0.1)
+        return source
+
+    editor = FunctionEditor("python:nap", "nap", EditorOptions(), nap)
+
+    async def all_at_once() -> list[float]:
+        await editor.open()
+        try:
+            jobs = [editor.edit(EditRequest("s", "nap", source, seed=seed), NoTicket()) for seed in range(4)]
+            return [made.seconds or 0.0 for made in await asyncio.gather(*jobs)]
+        finally:
+            await editor.close()
+
+    taken = asyncio.run(all_at_once())
+    assert min(taken) >= 0.1
+    assert max(taken) < 0.3, "the last one waits for three others"

@@ -20,6 +20,7 @@ from PIL import Image
 from creval.analysis.scoring import score
 from creval.benchmarks import open_benchmark
 from creval.calls.settings import Settings
+from creval.cli.console import call_summary
 from creval.core.edit_record import EditKey, EditStatus
 from creval.core.errors import CrevalError
 from creval.judging import workers
@@ -28,12 +29,13 @@ from creval.judging.judge_run import JudgeRun, judge
 from creval.judging.replies import read_verdicts
 from creval.judging.summary import JudgeSummary
 from creval.providers.pricing import Price
-from creval.reporting import sentences, tables
+from creval.reporting import run_facts, sentences, tables
 from creval.store import DATABASE, open_run
 from creval.testing.fake_chat_server import FAULT_KINDS, ChatQuery, FakeServer
 from tests.benchmarks.complex_edit.release_files import row, write_parquet
 from tests.benchmarks.complexbench_edit.release_files import write_release
 from tests.serving import serving
+from tests.web.made import looking_at
 
 MODELS = ("Careful", "Keeper")
 
@@ -530,3 +532,20 @@ def test_names_that_are_no_text_are_cleaned_once(miniature: Path, tmp_path: Path
     with open_run(tmp_path / "run") as run:
         assert run.models == ("mod?el",)
         assert score(run, resamples=100).models == ("mod?el",)
+
+
+def test_calls_are_one_number_everywhere(miniature: Path, tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    with spec_of(FakeServer(fault_rate=0.1, fault_kinds=("server error",), seed=4)) as spec:
+        done = ask(miniature, run, spec, repeat=3, limit=2)
+        with open_run(run) as opened:
+            counted = opened.costs().calls
+            facts = {row[0]: row[1] for row in run_facts.run_facts_table(opened).rows}
+        assert counted == done.progress.calls_answered == done.run_calls
+        assert 12 <= counted < done.progress.requests_sent, "what brought nothing is no call"
+        assert facts["calls"] == f"{counted:,}"
+        with looking_at(run) as client:
+            assert f"{counted:,} calls" in client.get("/").text
+        more = ask(miniature, run, spec, repeat=3, limit=3)
+    assert more.run_calls == counted + more.progress.calls_answered
+    assert f"{more.run_calls:,} in the whole run" in call_summary(more.progress, folder_calls=more.run_calls)

@@ -93,7 +93,7 @@ def test_what_cannot_be_right(tmp_path: Path, files: tuple[str, ...], sentence: 
 
 def test_folders_that_are_none(tmp_path: Path) -> None:
     inner = folder(tmp_path, "outputs/ModelA", "a.png")
-    with pytest.raises(CrevalError, match=r"Give each system's own: `edits` .*ModelA"):
+    with pytest.raises(CrevalError, match=r"Give each model's own: `edits` .*ModelA"):
         find_edits([inner.parent], SAMPLES)
     with pytest.raises(CrevalError, match="does not exist"):
         find_edits([tmp_path / "nowhere"], SAMPLES)
@@ -195,3 +195,12 @@ def test_an_image_in_a_linked_folder_outside_is_refused(tmp_path: Path) -> None:
 
     with pytest.raises(CrevalError, match="outside of the folders"):
         find_edits([mine], SAMPLES, read_model_outputs=listed)
+
+
+def test_the_hint_lists_all_folders_as_they_are_typed(tmp_path: Path) -> None:
+    for name in ("A", "B", "C", "D", "E e"):
+        folder(tmp_path / "outputs", name, "a.png")
+    with pytest.raises(CrevalError) as error:
+        find_edits([tmp_path / "outputs"], SAMPLES)
+    start = f"{tmp_path}/outputs"
+    assert str(error.value).endswith(f"`edits` {start}/A {start}/B {start}/C {start}/D '{start}/E e'")

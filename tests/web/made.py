@@ -9,7 +9,9 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 from starlette.testclient import TestClient
+from typing_extensions import Unpack
 
+from creval.analysis.scoring_options import ViewOptions
 from creval.benchmarks.creval.release import CATEGORY_BY_DIMENSION, LEVELS
 from creval.core.benchmark import Benchmark
 from creval.core.call import CallKey, Reply
@@ -131,9 +133,9 @@ def _by_chance(probe: Probe, chance: np.random.Generator) -> Verdict:
 
 
 @contextmanager
-def looking_at(run: Path) -> Iterator[TestClient]:
+def looking_at(run: Path, **scoring: Unpack[ViewOptions]) -> Iterator[TestClient]:
     """The viewer of a run, asked without a connection."""
-    current = LiveSnapshot(run)
+    current = LiveSnapshot(run, scoring=scoring)
     try:
         yield TestClient(Viewer(current).app(), base_url="http://127.0.0.1:8000")
     finally:

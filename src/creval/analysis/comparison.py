@@ -26,12 +26,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class QuestionGap:
-    """A question that one model passes and the other fails; `values` are over all voices, `answers` the first."""
+    """A question that one model passes and the other fails; `values` are over all voices, `answers` those that they
+    come from."""
 
     question: Question
     winner: str
     values: tuple[float, float]
-    answers: tuple[VerdictRow, VerdictRow]
+    answers: tuple[Sequence[VerdictRow], Sequence[VerdictRow]]
 
 
 class MeasurementGap(NamedTuple):
@@ -153,10 +154,12 @@ def _question_gaps(
 ) -> list[QuestionGap]:
     """The questions that decide the sample, those that weigh most first."""
     protocol = protocol_of_run(run.manifest)
-    said: list[dict[str, VerdictRow]] = [{}, {}]
+    said: list[dict[str, list[VerdictRow]]] = [{}, {}]
     for found, model in zip(said, pair.models, strict=True):
-        for answer in sorted(run.answers(model, sample), key=lambda answer: answer.edit):
-            found.setdefault(answer.probe, answer)
+        answers = sorted(run.answers(model, sample), key=lambda answer: answer.edit)
+        for answer in answers:
+            if answer.edit == answers[0].edit:
+                found.setdefault(answer.probe, []).append(answer)
     weights = pair.schema.component_weights(pair.schema.ranking_column)
     questions = [probe for probe in run.probes[sample] if isinstance(probe, Question)]
     total = dict.fromkeys((question.metric for question in questions), 0.0)
@@ -168,9 +171,9 @@ def _question_gaps(
             continue
         first, second = (protocol.credit(question, found[question.id], strict=strict) for found in values)
         if first is not None and second is not None and first != second:
-            answers = (said[0][question.id], said[1][question.id])
+            both = (said[0][question.id], said[1][question.id])
             one, two = (found[question.id] or 0.0 for found in values)
             winner = pair.models[int(second > first)]
-            gaps.append(QuestionGap(question, winner, (one, two), answers))
+            gaps.append(QuestionGap(question, winner, (one, two), both))
     gaps.sort(key=lambda gap: -gap.question.weight * weights.get(gap.question.metric, 0.0) / total[gap.question.metric])
     return gaps

@@ -7,7 +7,8 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from creval.api.inputs import RunLike, ScoringOptions, opened_run, parse_weights, read_ratings
+from creval.analysis.scoring_options import SAVED_CHOICE, ScoringOptions, choice_to_save, resolve_options
+from creval.api.inputs import RunLike, opened_run, read_ratings
 from creval.core.errors import CrevalError, require_known
 from creval.core.progress_line import ProgressLine, count_progress
 from creval.core.schema import Weights
@@ -33,7 +34,7 @@ def scorecard(run: Run, options: ScoringOptions, *, average: bool = False) -> Sc
     """Score an open run with the arguments of `score`."""
     from creval.analysis.scoring import score as score_run
 
-    given: dict[str, Any] = {**options, "weights": parse_weights(options.get("weights"), run.manifest)}
+    given: dict[str, Any] = dict(resolve_options(options, run.manifest))
     return score_run(run, common=given.pop("common_samples", False), average=average, **given)
 
 
@@ -47,6 +48,18 @@ def corrected_scores(run: Run, card: Scorecard, file: str | Path, resamples: int
     return correct_scores(run, card, rates, resamples=resamples, seed=seed)
 
 
+def save_scoring(run: RunLike, options: ScoringOptions) -> dict[str, Any]:
+    """Keep a choice of subset, missing, weights and models with a run, for everything that shows its scores."""
+    from creval.store import RunWriter
+
+    with opened_run(run) as opened:
+        choice = choice_to_save(options, opened.manifest)
+        scorecard(opened, {**options, "resamples": 100})  # what cannot be scored is not saved
+    with RunWriter(opened.folder) as store, store.transaction():
+        store.put_manifest({SAVED_CHOICE: choice})
+    return choice
+
+
 def score(
     run: RunLike,
     by: str | Sequence[str] = "overall",
@@ -55,10 +68,11 @@ def score(
     subset: str | None = None,
     weights: Weights | None = None,
     models: Sequence[str] | None = None,
-    missing: str = "exclude",
+    missing: str | None = None,
     common_samples: bool = False,
     average: bool = False,
     correct: str | Path | None = None,
+    save: bool = False,
     resamples: int = 2_000,
     seed: int = 0,
 ) -> ScoreResult:
@@ -66,15 +80,18 @@ def score(
 
     `by` chooses the levels or groups that are shown; `.frame()` has all. `missing="zero"` counts
     samples without an edit as failed, `common_samples` keeps only samples that all models have.
+    Where `subset`, `missing`, `weights` or `models` is not given, the run's saved choice holds; `save` saves it.
     `correct` is a file of `calibrate`: the scores are shown corrected for the judge's errors, too.
     """
     from creval.reporting import tables
     from creval.reporting.commands.score_output import score_output
 
+    scoring: ScoringOptions = {"strict": strict, "subset": subset, "weights": weights, "missing": missing}
+    chosen = None if models is None else tuple(models)
+    scoring |= {"models": chosen, "common_samples": common_samples, "resamples": resamples, "seed": seed}
+    if save:
+        save_scoring(run, scoring)
     with opened_run(run) as opened:
-        scoring: ScoringOptions = {"strict": strict, "subset": subset, "weights": weights, "missing": missing}
-        chosen = None if models is None else tuple(models)
-        scoring |= {"models": chosen, "common_samples": common_samples, "resamples": resamples, "seed": seed}
         card = scorecard(opened, scoring, average=average)
         groups = tables.select_groups(card, [by] if isinstance(by, str) else list(by))
         grids, corrected = list(tables.score_tables(card, groups, {})), None
@@ -92,7 +109,7 @@ def compare(
     strict: bool = False,
     subset: str | None = None,
     weights: Weights | None = None,
-    missing: str = "exclude",
+    missing: str | None = None,
     top: int = 5,
     resamples: int = 2_000,
     seed: int = 0,
@@ -107,17 +124,18 @@ def compare(
     if first == second:
         raise CrevalError(f"{first!r} is given twice; give two models.")
     with opened_run(run) as opened:
+        chosen = resolve_options({"subset": subset, "weights": weights, "missing": missing}, opened.manifest)
         found = compare_models(
             opened,
             first,
             second,
             strict=strict,
-            subset=subset,
-            weights=parse_weights(weights, opened.manifest),
+            subset=chosen["subset"],
+            weights=chosen["weights"],
             resamples=resamples,
             seed=seed,
             top=top,
-            missing=missing,
+            missing=chosen["missing"] or "exclude",
         )
     records = [
         {"level": level, "group": group, "metric": column, **cell.to_dict(), "decided": cell.is_decided}
@@ -173,7 +191,7 @@ def items(run: RunLike, *, subset: str | None = None, top: int = 20) -> Result[S
     from creval.reporting.commands.items_output import items_output
 
     with opened_run(run) as opened:
-        found = item_statistics(opened, subset)
+        found = item_statistics(opened, resolve_options({"subset": subset}, opened.manifest)["subset"])
     output = items_output(found, top)
     return Result(found, output, output.data["questions"])
 
@@ -271,8 +289,9 @@ def align(
         if lower is not None:
             raise CrevalError("`lower` is for `scores`; a run knows its metrics.")
         with opened_run(run) as opened:
-            parsed = parse_weights(weights, opened.manifest)
-            held = metric_scores_from_table(build_score_table(opened, strict=strict, subset=subset, weights=parsed))
+            chosen = resolve_options({"subset": subset, "weights": weights}, opened.manifest)
+            table = build_score_table(opened, strict=strict, subset=chosen["subset"], weights=chosen["weights"])
+            held = metric_scores_from_table(table)
     else:
         if subset is not None or strict or weights is not None:
             raise CrevalError("`subset`, `strict` and `weights` are for a run, not for `scores`.")

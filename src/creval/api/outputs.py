@@ -8,11 +8,12 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from creval.analysis.scoring_options import ScoringOptions, ViewOptions
 from creval.api.analyses import scorecard
-from creval.api.inputs import RunLike, ScoringOptions, opened_run, read_ratings
+from creval.api.inputs import RunLike, opened_run, read_ratings
 from creval.core.errors import CrevalError, require_known
 from creval.core.progress_line import ProgressLine, count_progress, in_notebook
-from creval.store import Run
+from creval.store import Run, run_folder
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -193,25 +194,31 @@ def export(
 
 
 def view(
-    run: RunLike, *, host: str = "127.0.0.1", port: int = 0, open_browser: bool = False, token: bool = False
+    run: RunLike,
+    *,
+    host: str = "127.0.0.1",
+    port: int = 0,
+    open_browser: bool = False,
+    token: bool = False,
+    **scoring: Unpack[ViewOptions],
 ) -> None:
     """Serve a run for a browser until interrupted: scores, samples, questions, answers, images.
 
-    The pages need a link with a token on any `host` but loopback, and there with `token`.
+    A folder that holds runs is served as a list of them. The pages need a link with a token on any `host` but
+    loopback, and there with `token`.
     """
     from creval.core.formatting import escape_control
     from creval.web.common.server import serve_app
-    from creval.web.viewer.app import Viewer
-    from creval.web.viewer.live_snapshot import LiveSnapshot
+    from creval.web.viewer.run_list import open_viewer
 
-    folder = run.folder if isinstance(run, Run) else Path(run)
+    folder = run.folder if isinstance(run, Run) else run_folder(run)
     with ProgressLine() as line:
-        current = LiveSnapshot(folder, lambda what: line.show(f"{what} ...") if line.due() else None)
+        viewer = open_viewer(folder, scoring, lambda what: line.show(f"{what} ...") if line.due() else None)
     try:
         serve_app(
             host,
             port,
-            Viewer(current).app,
+            viewer.app,
             lambda note: print(note, file=sys.stderr, flush=True),
             f"viewing {escape_control(str(run if isinstance(run, str) else folder))}",
             "Whoever has the link can see the run.",
@@ -219,4 +226,4 @@ def view(
             token,
         )
     finally:
-        current.close()
+        viewer.close()

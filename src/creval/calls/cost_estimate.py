@@ -11,6 +11,7 @@ class CostEstimate:
 
     `cost` is none where the price is not known; `unopened` counts edits whose images cannot be opened by their
     headers. Bytes are known only if every edit was looked at (`exact`). `role` tells models with different tasks apart.
+    `thinking` is the guess of how many tokens each call thinks for, which `tokens_out` holds.
     """
 
     judge: str
@@ -26,3 +27,4 @@ class CostEstimate:
     unopened: int = 0
     exact: bool = True
     role: str = ""
+    thinking: int = 0

@@ -64,6 +64,11 @@ class Progress:
         """US dollars; none where not all prices are known."""
         return None if self.unpriced else self.cost
 
+    @property
+    def calls_answered(self) -> int:
+        """Requests that brought a reply: what is called a call wherever calls are counted."""
+        return self.requests_sent - self.error_counts.total() - self.in_flight
+
 
 ProgressCallback = Callable[[Progress], None]
 
@@ -143,6 +148,7 @@ class RetryingCaller(ABC, Generic[R, A]):
                     raise CallStoppedError
                 cost = 0.0
                 self.progress.requests_sent += 1
+                sent_at = time.monotonic()
                 try:
                     answer = await self.send(request)
                     took = self.read_usage(answer)
@@ -176,7 +182,7 @@ class RetryingCaller(ABC, Generic[R, A]):
                 known = guess.cost is not None or took.cost is not None
                 self.progress.unpriced |= not known and bool(guess.tokens)
                 whole = cost + wasted if known else None
-                return CompletedCall(answer, whole, time.monotonic() - began, attempt)
+                return CompletedCall(answer, whole, time.monotonic() - sent_at, attempt)
             finally:
                 self.progress.in_flight -= 1
                 self._limiter.release()

@@ -182,7 +182,7 @@ class TextGenerator(Generic[T]):
                 made.calls += round(calls)
                 made.images += round(calls * stage.images)
                 made.tokens_in += calls * (stage.words * 1.4 + stage.images * image)
-                made.tokens_out += calls * stage.tokens_out
+                made.tokens_out += calls * (stage.tokens_out + judge.thinking_tokens)
             if judge.price is not None:
                 made.cost = judge.price.cost(made.tokens_in, made.tokens_out)
             made.seconds = self.settings.estimate_seconds(made.calls, made.pace)

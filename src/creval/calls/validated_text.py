@@ -8,6 +8,7 @@ from typing import TypeVar
 
 from creval.calls.text_generation import GenerationFailedError, ItemSession
 from creval.core.errors import CrevalError
+from creval.core.formatting import end_sentence
 from creval.parsing.text_checks import is_refusal
 from creval.prompts import Prompt, load_prompt
 
@@ -72,14 +73,14 @@ class ValidatingSession:
             try:
                 return parse(text)
             except InvalidReplyError as error:
-                why, reason = str(error), error.request or _as_sentence(str(error))
+                why, reason = str(error), error.request or end_sentence(str(error))
                 # One who is sorry for the last answer may well give another: read first.
                 if is_refusal(text):
                     refusals += 1
                     why = f"the model declined: {_quote_beginning(text)}"
                     reason = error.request or "Nothing was written; leave out what you cannot write about."
-                reasons.append(_as_sentence(why))
-                self.rejections.append(f"{stage}: {_as_sentence(why)}")
+                reasons.append(end_sentence(why))
+                self.rejections.append(f"{stage}: {end_sentence(why)}")
         told = " ".join(dict.fromkeys(reasons))
         if refusals == len(reasons):
             raise RetriesExhaustedError(f"{stage}: {told}")
@@ -100,7 +101,3 @@ def _quote_beginning(text: str) -> str:
     """The beginning of what a model said, in one line."""
     words = " ".join(text.split())
     return f"“{words[:_MAX_QUOTE_LENGTH].rstrip()} ...”" if len(words) > _MAX_QUOTE_LENGTH else f"“{words}”"
-
-
-def _as_sentence(reason: str) -> str:
-    return reason if reason.endswith((".", "!", "?", "”")) else f"{reason}."

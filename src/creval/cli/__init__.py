@@ -33,7 +33,7 @@ from creval.cli.config_file import CONFIG_FILE, read_config
 from creval.cli.flags import current_spelling, with_flags
 from creval.cli.help_text import HELP_SETTINGS, HelpCommand, HelpGroup
 from creval.core.errors import CrevalError
-from creval.core.formatting import escape_control
+from creval.core.formatting import end_sentence, escape_control
 from creval.core.redaction import hide_secrets
 
 # Commands by what a person wants to do.
@@ -108,8 +108,8 @@ def main() -> None:
             raise KeyboardInterrupt
         sys.exit(status)
     except _UsageError as error:
-        message = error.format_message().rstrip(".")
-        _exit_with_message(f"{message}. `creval --help` and `creval COMMAND --help` tell more.", 2)
+        message = end_sentence(error.format_message())
+        _exit_with_message(f"{message} `creval --help` and `creval COMMAND --help` tell more.", 2)
     except CrevalError as error:
         _exit_with_message(with_flags(str(error)), 2)
     except (KeyboardInterrupt, typer.Abort):

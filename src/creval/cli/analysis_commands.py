@@ -10,7 +10,7 @@ import typer
 from creval.cli import console, estimate_output, options
 
 if TYPE_CHECKING:
-    from creval.api.inputs import ScoringOptions
+    from creval.analysis.scoring_options import ScoringOptions
 
 
 def compare(
@@ -20,7 +20,7 @@ def compare(
     subset: options.Subset = None,
     strict: options.Strict = False,
     weights: options.Weights = None,
-    missing: options.Missing = "exclude",
+    missing: options.Missing = None,
     top: Annotated[int, typer.Option(min=0, help="How many samples to show.")] = 5,
     json: options.Json = False,
     resamples: options.Resamples = 2_000,
@@ -49,7 +49,7 @@ def agree(
         list[str] | None, typer.Argument(metavar="RUN...", help="Runs of the same benchmark, or one.")
     ] = None,
     human: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Instead: how far people agree with each other (CSV).")
+        str | None, typer.Option(metavar="FILE", help="Instead: how far people agree with each other (CSV or JSONL).")
     ] = None,
     scale: options.Scale = None,
     by: Annotated[str | None, typer.Option(metavar="LEVEL", help="Also by group: category, dimension ...")] = None,
@@ -90,10 +90,10 @@ def sensitivity(
     subset: options.Subset = None,
     strict: options.Strict = False,
     weights: options.Weights = None,
-    missing: options.Missing = "exclude",
+    missing: options.Missing = None,
     common_samples: options.CommonSamples = False,
     human: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Also say which weights people agree with most (CSV).")
+        str | None, typer.Option(metavar="FILE", help="Also say which weights people agree with most (CSV or JSONL).")
     ] = None,
     scale: options.Scale = None,
     json: options.Json = False,
@@ -135,10 +135,10 @@ def unchanged(
 
 
 def align(
-    human: Annotated[str, typer.Option(metavar="FILE", help="What people said: a CSV of ratings or choices.")],
+    human: Annotated[str, typer.Option(metavar="FILE", help="What people said: a CSV or JSONL of ratings or choices.")],
     run: Annotated[str | None, typer.Argument(metavar="RUN", help="The folder of a run.", show_default=False)] = None,
     scores: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Instead of a run: a CSV of any metrics' scores.")
+        str | None, typer.Option(metavar="FILE", help="Instead of a run: a CSV or JSONL of any metrics' scores.")
     ] = None,
     scale: options.Scale = None,
     lower: Annotated[

@@ -27,7 +27,9 @@ def creval(
     dimension: Annotated[
         str, typer.Option(metavar="NAME|balanced|fitting", help="fitting: the writer chooses.")
     ] = "balanced",
-    instructions: Annotated[str | None, typer.Option(metavar="FILE", help="Your own, CSV or JSON, by picture.")] = None,
+    instructions: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Your own, CSV, JSON or JSONL, by picture.")
+    ] = None,
     rewrite: Annotated[bool, typer.Option("--rewrite", help="Add checkable attributes to your own.")] = False,
     no_blind: Annotated[bool, typer.Option("--no-blind", help="Do not check questions on the source alone.")] = False,
     temperature: Annotated[

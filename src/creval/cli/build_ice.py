@@ -25,7 +25,7 @@ def ice(
     captioner: Annotated[str, options.spec("judges", "Who describes pictures; else the writer.")] = "",
     tasks: Annotated[str, typer.Option(metavar="NAME,...", help="Only these tasks, or groups of tasks.")] = "",
     each: Annotated[int, typer.Option(min=1, max=31, help="Tasks for each picture.")] = 1,
-    items: Annotated[str | None, typer.Option(metavar="FILE", help="Your own table of items, CSV or JSON.")] = None,
+    items: Annotated[str | None, typer.Option(metavar="FILE", help="Your own items, CSV, JSON or JSONL.")] = None,
     fill: Annotated[str, typer.Option(metavar="model|people", help="Who fills in templates.")] = MODEL,
     templates: Annotated[str | None, typer.Option(metavar="FILE", help="Your own templates by task, JSON.")] = None,
     derive: Annotated[

@@ -131,16 +131,20 @@ def fault_notes(progress: Progress, wanted: str = "answer") -> list[str]:
     return [escape_control(f"calls that brought no {wanted}: {kinds}")] if kinds else []
 
 
-def call_summary(progress: Progress, *, kept: str = "", folder_cost: float | None = None) -> str:
-    """Return what calls took: how many, how long, tokens, money, and what was `kept` from before.
+def call_summary(
+    progress: Progress, *, kept: str = "", folder_cost: float | None = None, folder_calls: int | None = None
+) -> str:
+    """Return what calls took: how many were answered, how long, tokens, money, and what was `kept` from before.
 
-    `folder_cost` is what all commands on a folder have cost, where that is known.
+    `folder_cost` and `folder_calls` are those of all commands on a folder, where they are known.
     """
     about = "about " if progress.tokens_estimated else ""
     tokens = progress.tokens_in + progress.tokens_out
     parts = [
-        f"{pluralise(progress.requests_sent, 'call')} in {format_duration(time.monotonic() - progress.started_at)}"
+        f"{pluralise(progress.calls_answered, 'call')} in {format_duration(time.monotonic() - progress.started_at)}"
     ]
+    if folder_calls not in (None, progress.calls_answered):
+        parts.append(f"{folder_calls:,} in the whole run")
     if tokens:
         parts.append(f"{about}{format_count(tokens)} tokens")
     if folder_cost:

@@ -138,7 +138,7 @@ def _edit_output(result: EditRunResult) -> CommandOutput:
         "statuses": dict(statuses),
         "reasons": [{"reason": reason, "samples": n} for reason, n in result.reasons],
         "odd": dict(result.anomalies),
-        "calls": progress.requests_sent,
+        "calls": progress.calls_answered,
         "cached": progress.cached,
         "faults": dict(progress.error_counts),
         "cost": result.cost,

@@ -35,6 +35,9 @@ def print_estimates(
         + f"Time at {paces} s a call, {concurrency} at once. Image tokens by the "
         "provider's formula; other tokens are guessed. Nothing was asked."
     )
+    thinking = {made.judge: made.thinking for made in estimates if made.thinking}
+    for judge, tokens in thinking.items():
+        console.print_note(f"{judge} thinks before it answers: {tokens:,} tokens a call are a guess; it may be more.")
     unopened = max(made.unopened for made in estimates)
     if unopened:
         console.print_note(f"{unopened} edits cannot be opened and are not asked about.")
@@ -52,6 +55,7 @@ def format_estimates(estimates: Sequence[CostEstimate]) -> str:
     tokens = sum(made.tokens_in + made.tokens_out for made in estimates)
     kept = f" ({cached:,} are answered already)" if cached else ""
     line = f"{pluralise(calls, 'call')}{kept}" + (f", about {format_count(tokens)} tokens" if tokens else "")
+    line += " (thinking is guessed)" if tokens and any(made.thinking for made in estimates) else ""
     costs = [made.cost for made in estimates if made.cost is not None]
     if not costs:
         return line
@@ -87,7 +91,7 @@ def _print_estimates_table(estimates: Sequence[CostEstimate]) -> None:
 
 def _estimate_json(estimate: CostEstimate) -> dict[str, object]:
     entry = {"pictures" if name == "images" else name: of for name, of in vars(estimate).items()}
-    return {name: value for name, value in entry.items() if name != "role" or value}
+    return {name: value for name, value in entry.items() if name not in ("role", "thinking") or value}
 
 
 def _has_unknown_price(estimate: CostEstimate) -> bool:

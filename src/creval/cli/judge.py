@@ -82,6 +82,7 @@ def judge(
     from creval.judging.estimate import estimate_judge_costs
     from creval.judging.judge_run import JudgeRun
     from creval.reporting.commands.early_stopping_output import early_stopping_output
+    from creval.reporting.manifest_sentences import prompt_sentences
 
     if not run:
         raise CrevalError("give --run RUN, the folder to keep the answers in.")
@@ -119,6 +120,9 @@ def judge(
     folders = [*(edits or ()), *(more or ())]
     judging = JudgeRun(open_benchmark(bench, protocol), folders, judge, run, settings, dry_run=dry_run)
     console.print_note(*judging.warnings())
+    if judging.judges:
+        versions = [prompt.version for prompt in judging.prompts.values()]
+        console.print_note(*prompt_sentences(judging.benchmark.protocol.name, versions))
     if dry_run:
         _note_unmatched(judging.found_edits.unmatched_files)
         _note_missing(judging.count_missing())
@@ -178,7 +182,7 @@ def _print_summary(summary: JudgeSummary, judged: bool, run: str, json: bool) ->
         reasons = format_reasons(summary.unmeasured_reasons)
         console.print_note(f"{summary.incomplete_edits:,} lack what could not be measured: {reasons}")
     if judged and summary.statuses:
-        console.print_note(console.call_summary(progress))
+        console.print_note(console.call_summary(progress, folder_calls=summary.run_calls))
     if summary.unanswered:
         console.print_note(f"{summary.unanswered:,} of {summary.expected_answers:,} answers did not come:")
         for reason, number in summary.reasons[:_MAX_SHOWN]:
@@ -199,7 +203,7 @@ def _summary_json(summary: JudgeSummary) -> dict[str, Any]:
             for model, counts in summary.missing_edits.items()
         },
         "unanswered": [{"reason": reason, "answers": number} for reason, number in summary.reasons],
-        "calls": progress.requests_sent,
+        "calls": progress.calls_answered,
         "tokens_in": progress.tokens_in,
         "tokens_out": progress.tokens_out,
         "cost": progress.spent,

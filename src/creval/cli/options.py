@@ -12,7 +12,7 @@ import typer
 from creval.core.errors import CrevalError
 
 if TYPE_CHECKING:
-    from creval.api.inputs import ScoringOptions
+    from creval.analysis.scoring_options import ScoringOptions
     from creval.providers.pricing import Price as Dollars
     from creval.stats.elimination import StoppingRule
 
@@ -45,7 +45,10 @@ Weights = Annotated[
 ]
 Models = Annotated[str | None, typer.Option(metavar="A,B", help="Only these models, joined by commas.")]
 Missing = Annotated[
-    str, typer.Option(metavar="exclude|zero", help="Samples without an edit are left out, or count as failed.")
+    str | None,
+    typer.Option(
+        metavar="exclude|zero", help="Samples without an edit are left out (the default), or count as failed."
+    ),
 ]
 CommonSamples = Annotated[bool, typer.Option("--common-samples", help="Only samples that all models have a score of.")]
 Resamples = Annotated[int, typer.Option(min=100, max=1_000_000, help="Bootstrap resamples.")]
@@ -80,7 +83,7 @@ def scoring(
     subset: str | None,
     weights: str | None,
     models: str | None,
-    missing: str,
+    missing: str | None,
     common_samples: bool,
     resamples: int,
     seed: int,

@@ -19,7 +19,7 @@ def report(
     subset: options.Subset = None,
     strict: options.Strict = False,
     weights: options.Weights = None,
-    missing: options.Missing = "exclude",
+    missing: options.Missing = None,
     common_samples: options.CommonSamples = False,
     models: options.Models = None,
     images: Annotated[
@@ -40,16 +40,30 @@ def report(
 
 
 def view(
-    run: options.RunFolder,
+    run: Annotated[str, typer.Argument(metavar="RUN", help="The folder of a run, or one that holds runs.")],
+    subset: options.Subset = None,
+    weights: options.Weights = None,
+    missing: options.Missing = None,
+    models: options.Models = None,
     host: options.Host = "127.0.0.1",
     port: options.Port = 0,
     token: options.Token = False,
     open_: options.Open = False,
 ) -> None:
-    """Look at a run in a browser: scores, samples, questions, answers, images."""
+    """Look at a run, or a folder of runs, in a browser: scores, samples, questions, answers, images."""
     from creval.api import outputs
 
-    outputs.view(run, host=host, port=port, open_browser=open_, token=token)
+    outputs.view(
+        run,
+        host=host,
+        port=port,
+        open_browser=open_,
+        token=token,
+        subset=subset,
+        weights=weights,
+        missing=missing,
+        models=options.parse_names(models, "--models"),
+    )
 
 
 def plot(
@@ -68,7 +82,7 @@ def plot(
     subset: options.Subset = None,
     strict: options.Strict = False,
     weights: options.Weights = None,
-    missing: options.Missing = "exclude",
+    missing: options.Missing = None,
     common_samples: options.CommonSamples = False,
     resamples: options.Resamples = 2_000,
     seed: options.Seed = 0,
@@ -89,7 +103,7 @@ def export(
     subset: options.Subset = None,
     strict: options.Strict = False,
     weights: options.Weights = None,
-    missing: options.Missing = "exclude",
+    missing: options.Missing = None,
     common_samples: options.CommonSamples = False,
     force: Annotated[bool, typer.Option("--force", help="Write into a folder that holds other things, too.")] = False,
     resamples: options.Resamples = 2_000,

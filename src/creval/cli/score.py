@@ -19,7 +19,7 @@ def score(
     strict: options.Strict = False,
     weights: options.Weights = None,
     models: options.Models = None,
-    missing: options.Missing = "exclude",
+    missing: options.Missing = None,
     common_samples: options.CommonSamples = False,
     groups: Annotated[
         str | None, typer.Option(metavar="open=A,B,closed=C", help="Mark best and second within groups.")
@@ -32,7 +32,17 @@ def score(
     json: options.Json = False,
     csv: Annotated[bool, typer.Option("--csv", help="Print a row a cell.")] = False,
     markdown: Annotated[bool, typer.Option("--markdown", help="Print a Markdown table.")] = False,
-    latex: Annotated[bool, typer.Option("--latex", help="Print a LaTeX table.")] = False,
+    latex: Annotated[bool, typer.Option("--latex", help="Print a LaTeX table (booktabs).")] = False,
+    compact: Annotated[
+        bool, typer.Option("--compact", help="With --latex: half-widths of intervals, coverage only below 99.5 %.")
+    ] = False,
+    values_only: Annotated[
+        bool, typer.Option("--values-only", help="With --latex: no intervals and no coverage.")
+    ] = False,
+    save: Annotated[
+        bool,
+        typer.Option("--save", help="Keep --subset, --missing, --weights and --models as the run's own from now on."),
+    ] = False,
     resamples: options.Resamples = 2_000,
     seed: options.Seed = 0,
 ) -> None:
@@ -40,12 +50,18 @@ def score(
     from creval.api import analyses
     from creval.reporting import tables
     from creval.reporting.commands.score_output import score_output, score_text
+    from creval.reporting.latex import LatexCells
     from creval.store import open_run
 
     if json + csv + markdown + latex > 1:
         raise CrevalError("choose one of --json, --csv, --markdown and --latex.")
+    if ((compact or values_only) and not latex) or (compact and values_only):
+        raise CrevalError("--latex goes with one of --compact and --values-only, and they with it.")
+    cells = LatexCells.COMPACT if compact else LatexCells.VALUES if values_only else LatexCells.FULL
+    scoring = options.scoring(strict, subset, weights, models, missing, common_samples, resamples, seed)
+    if save:
+        analyses.save_scoring(run, scoring)
     with open_run(run) as opened:
-        scoring = options.scoring(strict, subset, weights, models, missing, common_samples, resamples, seed)
         card = analyses.scorecard(opened, scoring, average=average)
         named = options.parse_groups(groups)
         for name in (name for members in named.values() for name in members):
@@ -59,15 +75,16 @@ def score(
             if not json and (csv or markdown or latex):
                 raise CrevalError("--correct goes with a table for the terminal, or with --json.")
         if csv:
-            print(tables.csv_table(card, shown), end="")
+            print(tables.csv_table(card, shown, named), end="")
             return
         output = score_output(opened, card, shown, resamples, corrected)
     if json:
-        console.print_json({**output.as_json(), "sentences": [*output.sentences, *output.notes]})
+        groups_of_models = {"model_groups": named} if named else {}
+        console.print_json({**output.as_json(), **groups_of_models, "sentences": [*output.sentences, *output.notes]})
         return
     (decided, *rule), notes = output.sentences, list(output.notes)
     if markdown or latex:
-        print(score_text(card, shown, rule, latex=latex, model_groups=named, wide=wide), end="")
+        print(score_text(card, shown, rule, latex=latex, model_groups=named, wide=wide, cells=cells), end="")
         notes.append(decided)
     else:
         out = console.stdout_console()

@@ -87,13 +87,15 @@ class Protocol(ABC):
 
     Everything above a sample (groups, intervals, tables) follows from the schema. `prompt` names the text in which its
     questions are put; `has_strict` says that its authors score in another way; `image_metrics` are those that it
-    takes for some samples only. `prompts` are texts and `scales` answer scales of its own.
+    takes for some samples only. `authors_prompt_differs` says that the published scores come from another prompt than
+    `prompt`. `prompts` are texts and `scales` answer scales of its own.
     """
 
     name: str
     schema: ScoreSchema
     prompt: str = "judge"
     has_strict: bool = False
+    authors_prompt_differs: bool = False
     image_metrics: Collection[str] = ()
     prompts: Mapping[str, str] = MappingProxyType({})
     scales: Sequence[AnswerScale] = ()

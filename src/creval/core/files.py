@@ -223,6 +223,29 @@ def _parse_float(digits: str) -> float:
     return float(digits)
 
 
+def is_json_lines(path: str | Path) -> bool:
+    """Return whether a file's name says that it holds a JSON object a line."""
+    return Path(path).suffix.casefold() in (".jsonl", ".ndjson")
+
+
+def read_json_lines(path: str | Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yield the objects of a JSONL file with their lines; what is no object becomes a sentence."""
+    try:
+        lines = read_bytes(path, MAX_JSON_BYTES).removeprefix(b"\xef\xbb\xbf").splitlines()
+    except OSError as error:
+        raise CrevalError(f"{path} cannot be read: {error.strerror or error}.") from error
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        try:
+            found = parse_json(line)
+        except (ValueError, RecursionError) as error:
+            raise CrevalError(f"{path}, line {number}, is not valid JSON: {error}.") from error
+        if not isinstance(found, dict):
+            raise CrevalError(f"{path}, line {number}, is no JSON object.")
+        yield number, found
+
+
 def coerce_text(value: object) -> str:
     """Return a field that should be text, as text: a number is one too; a list or an object is none."""
     if isinstance(value, float) and not math.isfinite(value):

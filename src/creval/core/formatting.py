@@ -66,6 +66,11 @@ def format_measurement(name: str, metric: str) -> str:
     return image_metric if image_metric == metric else f"{image_metric}, for {metric}"
 
 
+def end_sentence(text: str) -> str:
+    """Return a text with a full stop, unless it ends as a sentence does."""
+    return text if text.endswith((".", "!", "?", "”")) else f"{text}."
+
+
 def pluralise(number: int, noun: str) -> str:
     """So many things: `1 sample`, `2,712 samples`."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"

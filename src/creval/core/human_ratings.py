@@ -1,4 +1,4 @@
-"""What people said and what metrics scored, from CSV files that anyone may have written.
+"""What people said and what metrics scored, from CSV or JSONL files that anyone may have written.
 
 Ratings: `rater, sample, model, metric, rating, scale`. Choices: `rater, sample, first, second, metric, choice`, where
 a choice is a model's name or `tie`. Scores: `sample, model, metric, score`; `source` may name the image that a
@@ -14,11 +14,11 @@ import re
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from creval.core.edit_record import EditKey
 from creval.core.errors import CrevalError
-from creval.core.files import MAX_JSON_BYTES, read_bytes
+from creval.core.files import MAX_JSON_BYTES, coerce_text, is_json_lines, read_bytes, read_json_lines
 
 OVERALL_METRIC = "overall"
 """What is rated where a file names no metric."""
@@ -124,6 +124,9 @@ def read_score_file(path: str | Path) -> ScoreFile:
 
 def _read_rows(path: str | Path) -> tuple[set[str], Iterator[tuple[int, dict[str, str]]]]:
     """Return the columns of a file, and its rows with their lines."""
+    if is_json_lines(path):
+        lines = {number: _row_from_object(entry) for number, entry in read_json_lines(path)}
+        return {name for row in lines.values() for name in row}, iter(lines.items())
     try:
         text = read_bytes(path, MAX_JSON_BYTES).decode("utf-8-sig")
     except OSError as error:
@@ -153,6 +156,11 @@ def _read_rows(path: str | Path) -> tuple[set[str], Iterator[tuple[int, dict[str
             raise CrevalError(f"{path}, line {reader.line_num}: {error}.") from error
 
     return set(names), rows()
+
+
+def _row_from_object(entry: Mapping[str, Any]) -> dict[str, str]:
+    """Return an object of a JSONL file as a row; what is no text and no number is as good as absent."""
+    return {name.strip().casefold(): coerce_text(value).strip() for name, value in entry.items() if value is not None}
 
 
 def _collect_rows(
@@ -193,7 +201,7 @@ def _parse_rating(row: Mapping[str, str], scale: RatingScale | None) -> tuple[Ha
     if scale is None:
         raise _RowError("the row states no scale")
     edit = EditKey(_require_model_name(row, "model"), row.get("sample", ""))
-    value = scale.to_percent(row["rating"])
+    value = scale.to_percent(row.get("rating", ""))
     rating = Rating(row.get("rater", ""), (edit,), row.get("metric") or OVERALL_METRIC, value)
     return (rating.rater, edit, rating.metric), rating
 
@@ -202,7 +210,7 @@ def _parse_choice(row: Mapping[str, str]) -> tuple[Hashable, Rating]:
     pair = _require_model_name(row, "first"), _require_model_name(row, "second")
     if pair[0] == pair[1]:
         raise _RowError("both models are the same")
-    choice = row["choice"]
+    choice = row.get("choice", "")
     if choice not in pair:
         if choice.casefold() != TIE:
             raise _RowError("the choice is neither of the two models, nor `tie`")
@@ -214,13 +222,13 @@ def _parse_choice(row: Mapping[str, str]) -> tuple[Hashable, Rating]:
 
 
 def _parse_score(row: Mapping[str, str]) -> tuple[Hashable, ScoreRow]:
-    score = _parse_number(row["score"], "score")
+    score = _parse_number(row.get("score", ""), "score")
     edit = row.get("sample", ""), _require_model_name(row, "model"), row.get("metric") or "score"
     return edit, ScoreRow(*edit, score, row.get("source", ""))
 
 
 def _require_model_name(row: Mapping[str, str], column: str) -> str:
-    if not row[column]:
+    if not row.get(column):
         raise _RowError("the row names no model")
     return row[column]
 

@@ -152,7 +152,9 @@ class _EditBatch:
             return Edit(key, status, reason=str(fault))
         edit, note = await asyncio.to_thread(self._store_image, key, *made.response)
         ended = VerdictStatus.ANSWERED if edit.status is EditStatus.DONE else VerdictStatus.REFUSED
-        reply = Reply(ended, json.dumps(note), self._caller.name, made.attempt, cost=made.cost, latency=made.latency)
+        own = made.response[0].seconds
+        seconds = made.latency if own is None else own
+        reply = Reply(ended, json.dumps(note), self._caller.name, made.attempt, cost=made.cost, latency=seconds)
         await self._journal.append([(ask, reply, ())])
         self._caller.record_success(made.response)
         progress.done += 1

@@ -38,12 +38,16 @@ class EditRequest:
 
 
 class EditOutput(NamedTuple):
-    """An image byte for byte, its type as told, what it cost in US dollars if that is known, and what else was told."""
+    """An image byte for byte, its type as told, what it cost in US dollars if that is known, and what else was told.
+
+    `seconds` is what making it took, for an editor in which calls wait for each other.
+    """
 
     content: bytes
     media_type: str = ""
     cost: float | None = None
     metadata: Mapping[str, Any] = MappingProxyType({})
+    seconds: float | None = None
 
 
 class PendingTask(Protocol):

@@ -68,7 +68,8 @@ class FunctionEditor(Editor):
         del ticket
         self.note_ignored_inputs(job)
         prepare = partial(_build_arguments, job.with_absolute_paths(), self._settings, self._signature)
-        return EditOutput(await self._caller.call(UserCall(prepare, _image_bytes)), cost=self.price)
+        content, seconds = await self._caller.timed_call(UserCall(prepare, _image_bytes))
+        return EditOutput(content, cost=self.price, seconds=seconds)
 
 
 def _build_arguments(

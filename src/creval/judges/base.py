@@ -61,7 +61,8 @@ class Judge(ABC):
 
     `supports_n` says whether one request can bring several choices. `notes` collects what the judge
     turned out not to take, in words. A judge that is not `counts_tokens` uses no tokens; `seconds_per_call` is how
-    many seconds a call takes, as a guess before one was made. `code_digests` identify a user's code that answers.
+    many seconds a call takes, and `thinking_tokens` how many tokens it thinks for, as guesses before one was made.
+    `code_digests` identify a user's code that answers.
     """
 
     name: str
@@ -72,6 +73,7 @@ class Judge(ABC):
     counts_tokens: bool = True
     seconds_per_call: float = 5.0
     code_digests: Mapping[str, str] = MappingProxyType({})
+    thinking_tokens: int = 0
     notes: list[str]
 
     def prepare_image(self, image: EncodedImage) -> EncodedImage:
@@ -103,7 +105,9 @@ def estimate_tokens(judge: Judge, request: JudgeRequest) -> tuple[float, float]:
     for image in request.images:
         size = (image.width, image.height)
         images += seen.count_tokens(*(seen.resize(*size) if seen.resize else size))
-    out = ESTIMATED_TOKENS_OUT[request.form] * max(1, len(request.labels)) * request.completion_count
+    out = (ESTIMATED_TOKENS_OUT[request.form] * max(1, len(request.labels)) + judge.thinking_tokens) * (
+        request.completion_count
+    )
     return images + len(request.text) / 4, out
 
 

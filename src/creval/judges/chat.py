@@ -22,7 +22,7 @@ from creval.core.redaction import hide_settings
 from creval.core.scales import AnswerScale
 from creval.judges.base import Judge, JudgeRequest, JudgeResponse, estimate_tokens
 from creval.providers.call_errors import CallError, ProviderUnusable
-from creval.providers.catalog import ChatProvider
+from creval.providers.catalog import ChatProvider, guess_thinking_tokens
 from creval.providers.http import HttpEndpoint, SlicedJsonBody
 from creval.providers.openai_wire import USAGE_FIELDS, ErrorBody, parse_completion, parse_error_body, read_token_count
 from creval.providers.pricing import Price, checked_cost, checked_tokens
@@ -63,6 +63,7 @@ class ChatJudge(Judge):
         self._endpoint = HttpEndpoint(name, model, url, key, provider.key_env, timeout, "/v1")
         self._connections = connections
         self._parameters, self._optional = dict(parameters or {}), optional
+        self.thinking_tokens = guess_thinking_tokens(model, self._parameters)
         self._logprobs, self._schema = logprobs, provider.supports_schema and not logprobs
         self._parameters_json = self._serialise_parameters()
         self._session: aiohttp.ClientSession | None = None

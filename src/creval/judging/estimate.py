@@ -24,7 +24,7 @@ def estimate_judge_costs(
     for judge, fit in zip(judge_run.judges, judge_run.resize_rules, strict=True):
         items = list(judge_run.plan.work(answered.get(judge.name, {}), supports_n=judge.supports_n))
         cached = sum(item.cached_calls for item in items)
-        made = CostEstimate(judge.name, cached=cached, pace=judge.seconds_per_call)
+        made = CostEstimate(judge.name, cached=cached, pace=judge.seconds_per_call, thinking=judge.thinking_tokens)
         items = [item for item in items if item.batches]
         chosen = items[:: 1 if max_edits is None else max(1, len(items) // max_edits)]
         made.exact = len(chosen) == len(items)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:  # NumPy comes with it
 class JudgeSummary:
     """What a run of `judge` did. `stopped` says why it ended early, if it did; `outcome` how the
     question was settled that it was to settle, if there was one. `voices` is how often the run has
-    asked each question: of so many judges, so many times."""
+    asked each question: of so many judges, so many times; `run_calls` counts all calls that it holds replies to."""
 
     progress: Progress
     stopped: str = ""
@@ -27,6 +27,7 @@ class JudgeSummary:
     unmatched_files: list[str] = field(default_factory=list)
     statuses: dict[str, dict[str, int]] = field(default_factory=dict)
     voices: int = 0
+    run_calls: int = 0
     reasons: list[tuple[str, int]] = field(default_factory=list)
     measured_edits: int = 0
     failed_edits: int = 0
@@ -56,7 +57,7 @@ class JudgeSummary:
 def summarise_run(summary: JudgeSummary, run: Run) -> None:
     """What is unanswered in the run, and why."""
     summary.statuses, summary.voices = run.count_statuses(), len(run.count_answers_by_voice())
-    summary.reasons = run.unanswered_reasons()
+    summary.reasons, summary.run_calls = run.unanswered_reasons(), run.costs().calls
     (summary.measured_edits, summary.failed_edits, summary.incomplete_edits, summary.unmeasured_reasons) = (
         run.count_measurements()
     )

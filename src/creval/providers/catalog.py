@@ -6,6 +6,8 @@ Prices are list prices in US dollars for a million tokens in and out, as publish
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from creval.providers.pricing import Price
@@ -107,3 +109,22 @@ def find_list_price(model: str) -> Price | None:
         if not (end.isdigit() or end == "latest"):
             return None
     return None
+
+
+_THINKING_MODELS = re.compile(
+    r"o[134](-|$)|gpt-5(?!.*chat)|gemini-2\.5-(pro|flash(?!-lite))|gemini-3|deepseek-r1|qwq|.*(thinking|reason)", re.I
+)
+_THINKING_TOKENS = {"none": 0, "minimal": 0, "low": 200, "medium": 600, "high": 1500}
+"""Tokens that a model thinks for before a reply about images, by `reasoning_effort`: guesses."""
+
+
+def guess_thinking_tokens(model: str, parameters: Mapping[str, object]) -> int:
+    """Return how many tokens a model may think for, which are paid as its reply is; 0 for one that does not think.
+
+    >>> guess_thinking_tokens("gpt-5-mini", {}), guess_thinking_tokens("gpt-4o", {})
+    (600, 0)
+    """
+    effort = parameters.get("reasoning_effort")
+    if effort is None and not _THINKING_MODELS.match(model.rpartition("/")[2]):
+        return 0
+    return _THINKING_TOKENS.get(str(effort or "medium"), _THINKING_TOKENS["medium"])

@@ -8,6 +8,7 @@ import importlib
 import inspect
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future
 from functools import partial
@@ -212,14 +213,19 @@ class FunctionCaller(Generic[T]):
 
     async def call(self, call: UserCall) -> T:
         """Return a call's result. Arguments are prepared where the function runs; failures are `CallError`."""
+        return (await self.timed_call(call))[0]
+
+    async def timed_call(self, call: UserCall) -> tuple[T, float]:
+        """Return a call's result and its seconds, without those that it waited for other calls."""
         if self._runner.signature.is_coroutine:
             return await self._with_timeout(call)
         async with self._call_lock:  # so that none's time runs out while it waits for others
             return await self._with_timeout(call)
 
-    async def _with_timeout(self, call: UserCall) -> T:
+    async def _with_timeout(self, call: UserCall) -> tuple[T, float]:
         if not self._runner.is_running:
             await asyncio.to_thread(self._runner.start)
+        began = time.monotonic()
         making: asyncio.Future[T] = self._runner.submit(call)
         making.add_done_callback(lambda done: done.cancelled() or done.exception())
         try:
@@ -231,6 +237,6 @@ class FunctionCaller(Generic[T]):
                 await asyncio.to_thread(self._runner.abandon)
             raise CallError("timeout", f"it took more than {self._timeout:g} s")
         try:
-            return making.result()
+            return making.result(), time.monotonic() - began
         except asyncio.CancelledError:
             raise CallError(FUNCTION_FAILED, "it cancelled itself") from None

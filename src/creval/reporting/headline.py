@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
+from statistics import NormalDist
+from typing import NamedTuple
+
+import numpy as np
+
 from creval.core import formatting
 from creval.core.schema import Digits
 from creval.reporting import numbers
 from creval.reporting.output import OutputTable
 from creval.reporting.sentences import join_names
+from creval.stats.aggregate import nan_mean
+from creval.stats.bootstrap import bootstrap_tables
+from creval.stats.score_table import Floats
 from creval.stats.scorecard import Scorecard
+
+_RESAMPLES = 500  # for the scatter of leads
 
 
 def headline_sentence(card: Scorecard) -> str:
@@ -32,39 +44,64 @@ def _format_score(card: Scorecard, name: str) -> str:
 
 
 def strengths_and_weaknesses(card: Scorecard) -> OutputTable:
-    """Each model's place, and where it is furthest above and below the others' mean; alone, its best and worst."""
+    """Each model's place, and where it is furthest above and below the others' mean; alone, its best and worst.
+
+    Nothing stands where the lead may be chance.
+    """
     levels = [one.name for one in card.table.schema.levels if one.groups_samples and len(card.groups(one.name)) > 1]
     finest = levels[-1] if levels else ""
     heads = ["model", "place", "metrics: strongest", "weakest"]
     if finest:
         heads += [f"{finest}: strongest", "weakest"]
+    (draws,) = bootstrap_tables([card.table], _RESAMPLES, seed=0)
     rows = []
     for name in card.models:
         row = [name, numbers.format_places(*card.rank_ranges[name])]
-        row += _strongest_and_weakest(card, _metric_leads(card, name))
+        row += _strongest_and_weakest(card, _metric_leads(card, draws, name))
         if finest:
             rank = card.table.schema.ranking_column
-            leads = {group: _lead(card, name, rank, group, finest) for group in card.groups(finest)}
+            leads = {group: _lead(card, draws, name, rank, group, finest) for group in card.groups(finest)}
             known = {group: lead for group, lead in leads.items() if lead is not None}
             row += _strongest_and_weakest(card, known, rank)
         rows.append(row)
-    against = "Beside each: how far above or below the other models' mean." if len(rows) > 1 else ""
+    if len(rows) == 1:
+        return OutputTable(heads, rows, text_columns=len(heads))
     of = _supported_level(card)
-    if against and of:
-        plural = card.table.schema.find_level(of).plural.replace("_", " ")
-        against = f"{against[:-1]}, over the {plural} that both it and others support."
-    return OutputTable(heads, rows, caption=against, text_columns=len(heads))
+    plural = card.table.schema.find_level(of).plural.replace("_", " ") if of else ""
+    over = f", over the {plural} that both it and others support" if of else ""
+    return OutputTable(
+        heads,
+        rows,
+        caption=f"Beside each: how far above or below the other models' mean{over}, with an interval "
+        "(95 % for all metrics, or all groups, of a row together). A dash: the difference may be chance.",
+        text_columns=len(heads),
+    )
 
 
-def _metric_leads(card: Scorecard, name: str) -> dict[str, float]:
-    """How far a model lies above the others in each metric, in shares of its scale."""
+class _Lead(NamedTuple):
+    """How far above the others' mean a model lies, better being more, with its scatter over resamples."""
+
+    value: float
+    draws: Floats
+
+    def interval(self, leads: int) -> tuple[float, float]:
+        """Return an interval that holds for so many leads together (Bonferroni, normal)."""
+        there = self.draws[~np.isnan(self.draws)]
+        scatter = float(there.std()) if len(there) > 1 else math.inf
+        reach = NormalDist().inv_cdf(1 - 0.05 / (2 * leads)) * scatter
+        return self.value - reach, self.value + reach
+
+
+def _metric_leads(card: Scorecard, draws: Mapping[str, Floats], name: str) -> dict[str, _Lead]:
+    """How far a model lies above the others in each metric."""
     found = {}
     of = _supported_level(card)
     for metric in card.table.schema.metrics:
         places = [(group, of) for group in card.groups(of)] if of else [("overall", "overall")]
-        leads = (_lead(card, name, metric.name, *place) for place in places)
+        leads = (_lead(card, draws, name, metric.name, *place) for place in places)
         if there := [lead for lead in leads if lead is not None]:
-            found[metric.name] = sum(there) / len(there)
+            mean = sum(lead.value for lead in there) / len(there)
+            found[metric.name] = _Lead(mean, nan_mean(np.stack([lead.draws for lead in there]), 0))
     return found
 
 
@@ -73,26 +110,40 @@ def _supported_level(card: Scorecard) -> str:
     return card.table.schema.find_level("overall").mean_of or "" if any(card.table.unsupported.values()) else ""
 
 
-def _lead(card: Scorecard, name: str, column: str, group: str, level: str) -> float | None:
-    """How far above the others' mean a model lies, better being more; alone, its value."""
-    cells = {other: card.cell(other, column, group, level).value for other in card.models}
-    own = cells.pop(name)
-    others = [value for value in cells.values() if value is not None]
-    if own is None or (cells and not others):
+def _lead(card: Scorecard, draws: Mapping[str, Floats], name: str, column: str, group: str, level: str) -> _Lead | None:
+    """A model's lead in a group, without scatter where there are too few samples; alone, its value."""
+    cells = {other: card.cell(other, column, group, level) for other in card.models}
+    there = [other for other, cell in cells.items() if cell.value is not None and other != name]
+    own = cells[name]
+    if own.value is None or (len(cells) > 1 and not there):
         return None
-    sign = 1 if card.table.schema.higher_is_better(column) else -1
-    return sign * (own - (sum(others) / len(others) if others else 0.0))
+    schema, models = card.table.schema, card.table.models
+    if len(cells) == 1:
+        return _Lead(own.value, np.zeros(1))
+    at = schema.find_level(level).groups.index(group), schema.columns.index(column)
+    drawn = draws[level][:, at[0], :, at[1]]
+    sign = 1 if schema.higher_is_better(column) else -1
+    mean = sum(cells[other].value or 0.0 for other in there) / len(there)
+    others = nan_mean(drawn[:, [models.index(other) for other in there]], 1)
+    scatter = sign * (drawn[:, models.index(name)] - others)
+    return _Lead(sign * (own.value - mean), scatter if own.low is not None else np.full_like(scatter, np.nan))
 
 
-def _strongest_and_weakest(card: Scorecard, leads: dict[str, float], column: str = "") -> list[str]:
-    """The names of the largest and the least lead, in `column` or each in the metric it names."""
-    if not leads:
-        return ["–", "–"]
-    sign = "+" if len(card.models) > 1 else ""
-    names = [max(leads, key=lambda n: leads[n]), min(leads, key=lambda n: leads[n])]
-    digits = {name: card.table.schema.find_metric(column or name).digits.ends for name in names}
-    shown = [
-        f"{formatting.escape_control(name)} ({formatting.format_value(leads[name], Digits(digits[name]), sign)})"
-        for name in names
-    ]
-    return shown if len(leads) > 1 else [shown[0], "–"]
+def _strongest_and_weakest(card: Scorecard, leads: Mapping[str, _Lead], column: str = "") -> list[str]:
+    """The largest lead above and the largest below, in `column` or each in the metric it names, that are decided."""
+    if len(card.models) == 1:
+        names = sorted(leads, key=lambda name: -leads[name].value)
+        shown = [_format_lead(card, name, leads[name], column, "") for name in names]
+        return [shown[0], shown[-1] if len(shown) > 1 else "–"] if shown else ["–", "–"]
+    found = []
+    for side in (1, -1):
+        apart = {name: lead for name, lead in leads.items() if min(side * end for end in lead.interval(len(leads))) > 0}
+        best = max(apart, key=lambda name: side * apart[name].value, default="")
+        found.append(_format_lead(card, best, apart[best], column, "+", len(leads)) if best else "–")
+    return found
+
+
+def _format_lead(card: Scorecard, name: str, lead: _Lead, column: str, sign: str, leads: int = 0) -> str:
+    digits = Digits(*[card.table.schema.find_metric(column or name).digits.ends] * 2)
+    ends = f" {formatting.format_interval(*lead.interval(leads), digits, sign)}" if leads else ""
+    return f"{formatting.escape_control(name)} ({formatting.format_value(lead.value, digits, sign)}{ends})"

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from creval.core.formatting import escape_control, pluralise
+from creval.reporting.manifest_sentences import manifest_sentences
 from creval.reporting.numbers import format_estimate, format_places
 from creval.stats.missing import ZERO
 from creval.stats.scorecard import MIN_CLUSTERS, SAMPLE_LEVEL, Difference, Scorecard
@@ -30,7 +31,9 @@ def decided_sentence(card: Scorecard) -> str:
     count = len(card.differences)
     pairs = "pair" if count == 1 else "pairs"
     corrected = "" if count == 1 else f", corrected for {count} pairs after Holm"
-    differ = f"{count - len(open_)} of {count} {pairs} of models differ"
+    decided = count - len(open_)
+    number = "1" if decided == count == 1 else f"{decided} of {count}"
+    differ = f"{number} {pairs} of models {'differs' if 1 in (decided, count) else 'differ'}"
     sentence = f"On {name}, {differ} (paired sign-flip test at 5 %{corrected})."
     if open_:
         shown = "; ".join(_format_pair(card, found) for found in open_[:10])
@@ -119,7 +122,12 @@ def samples_phrase(table: ScoreTable) -> str:
 def basis_notes(run: Run, card: Scorecard, resamples: int, marks: str = "bold best, underlined second") -> list[str]:
     """What a table rests on, how questions without an answer were taken, and what models do not support."""
     strictness = strictness_sentence(card, int(run.manifest.get("problems", 0)))
-    return [basis_sentence(card, run.manifest, resamples, marks), strictness, *unsupported_sentences(card.table)]
+    return [
+        basis_sentence(card, run.manifest, resamples, marks),
+        *manifest_sentences(run.manifest),
+        strictness,
+        *unsupported_sentences(card.table),
+    ]
 
 
 def strictness_sentence(card: Scorecard, problems: int = 0) -> str:

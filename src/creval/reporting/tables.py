@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from creval.analysis.correction import CorrectedScores
@@ -52,7 +52,7 @@ def visible_columns(card: Scorecard) -> list[str]:
     return [column for column in table.schema.columns if column not in empty]
 
 
-def _columns_with_data(card: Scorecard, sample_groups: SampleGroups) -> list[str]:
+def columns_with_data(card: Scorecard, sample_groups: SampleGroups) -> list[str]:
     """Those of the columns that one of these groups of samples has something for."""
     there: set[str] = set()
     for level, group in sample_groups:
@@ -76,7 +76,7 @@ def order_models(card: Scorecard, model_groups: ModelGroups) -> list[str]:
     return [name for _, members in _model_blocks(card, model_groups) for name in members]
 
 
-def _row_names(card: Scorecard, model_groups: ModelGroups, level: str = "") -> list[str]:
+def row_names(card: Scorecard, model_groups: ModelGroups, level: str = "") -> list[str]:
     """The models, and their average where that was wanted; single samples have none."""
     average = card.includes_average and level != SAMPLE_LEVEL
     return [*order_models(card, model_groups), *([AVERAGE_MODEL] if average else [])]
@@ -95,7 +95,7 @@ def best_and_second(card: Scorecard, level: str, group: str, column: str, model_
     return found
 
 
-class _ScoreColumn:
+class ScoreColumn:
     """One column of a table: a group of samples and a metric, with who is best and second."""
 
     def __init__(self, card: Scorecard, level: str, group: str, column: str, model_groups: ModelGroups):
@@ -115,14 +115,14 @@ class _ScoreColumn:
         return formatting.format_interval(cell.low, cell.high, self.digits, self.sign)
 
 
-def _score_columns(
+def score_columns(
     card: Scorecard, sample_groups: SampleGroups, model_groups: ModelGroups, *, ranking_first: bool = False
-) -> list[_ScoreColumn]:
+) -> list[ScoreColumn]:
     rank = card.table.schema.ranking_column
     return [
-        _ScoreColumn(card, level, group, column, model_groups)
+        ScoreColumn(card, level, group, column, model_groups)
         for level, group in sample_groups
-        for column in sorted(_columns_with_data(card, [(level, group)]), key=lambda c: ranking_first and c != rank)
+        for column in sorted(columns_with_data(card, [(level, group)]), key=lambda c: ranking_first and c != rank)
     ]
 
 
@@ -139,7 +139,7 @@ def score_tables(
     rest = [pair for pair in sample_groups if pair[0] != SAMPLE_LEVEL]
     for pairs in _split_by_width(card, rest, model_groups, width) if width else [[pair] for pair in rest]:
         title = "" if width or rest == [("overall", "overall")] else pairs[0][1]
-        columns = _score_columns(card, pairs, model_groups, ranking_first=ranking_first)
+        columns = score_columns(card, pairs, model_groups, ranking_first=ranking_first)
         yield _score_table(card, columns, model_groups, title, wide=bool(width))
 
 
@@ -147,12 +147,12 @@ def _split_by_width(
     card: Scorecard, sample_groups: SampleGroups, model_groups: ModelGroups, width: int
 ) -> Iterator[SampleGroups]:
     """The groups of samples, as many at a time as a table of this width has room for."""
-    names = _row_names(card, model_groups)
+    names = row_names(card, model_groups)
     taken = first = max(_MIN_NAME_WIDTH, *map(len, names)) + _MARGIN
     fitting: list[tuple[str, str]] = []
     for pair in sample_groups:
         needed = 0
-        for spot in _score_columns(card, [pair], model_groups):
+        for spot in score_columns(card, [pair], model_groups):
             cells = [_table_cell(spot, name) for name in names]
             lines = (line for cell in cells for line in (cell.text, cell.below))
             texts = [formatting.escape_control(spot.group), *lines]
@@ -187,17 +187,17 @@ def format_sample_lines(card: Scorecard, sample_groups: SampleGroups) -> Iterato
 
 def _score_table(
     card: Scorecard,
-    score_columns: Sequence[_ScoreColumn],
+    score_columns: Sequence[ScoreColumn],
     model_groups: ModelGroups,
     title: str = "",
     *,
     wide: bool = False,
 ) -> OutputTable:
-    heads = {members[0]: head for head, members in _model_blocks(card, model_groups) if members}
+    heads = model_heads(card, model_groups)
     rows: list[Row] = []
     breaks = set()
-    for name in _row_names(card, model_groups):
-        if model_groups and name in heads:
+    for name in row_names(card, model_groups):
+        if name in heads:
             breaks.add(len(rows))
             rows.append([TableCell(heads[name], mark=ITALIC), *([""] * len(score_columns))])
         if name == AVERAGE_MODEL:
@@ -207,7 +207,7 @@ def _score_table(
     return OutputTable(["model", *columns], rows, title, section_starts=frozenset(breaks))
 
 
-def _table_cell(column: _ScoreColumn, name: str) -> TableCell:
+def _table_cell(column: ScoreColumn, name: str) -> TableCell:
     cell, place = column.cell(name), column.marks.get(name, 0)
     shown = f"{column.value(cell)}{_SUPERSCRIPTS[place]}"
     return TableCell(shown, column.interval(cell), _MARKS.get(place, ""), f" {numbers.format_coverage(cell):>6}")
@@ -216,7 +216,7 @@ def _table_cell(column: _ScoreColumn, name: str) -> TableCell:
 def tables_by_group(card: Scorecard, level: str) -> Iterator[OutputTable]:
     """A table for each column: the groups of a level below each other, the models beside."""
     for column in visible_columns(card):
-        spots = _score_columns(card, [(level, group) for group in card.groups(level)], {})
+        spots = score_columns(card, [(level, group) for group in card.groups(level)], {})
         rows: list[Row] = [
             [spot.group, *(_table_cell(spot, name) for name in card.models)] for spot in spots if spot.column == column
         ]
@@ -227,85 +227,79 @@ def tables_by_group(card: Scorecard, level: str) -> Iterator[OutputTable]:
 def markdown_table(
     card: Scorecard, sample_groups: SampleGroups, model_groups: ModelGroups, *, wide: bool = False
 ) -> str:
-    """A Markdown table: best bold, second underlined."""
-    marks = {1: ("**", "**"), 2: ("<u>", "</u>")}
-    head, rows = _rows(card, sample_groups, model_groups, marks, formatting.escape_markdown, wide)
+    """A Markdown table: best bold, second underlined; a group of models begins with its name."""
+    heads = model_heads(card, model_groups)
+    spots = score_columns(card, sample_groups, model_groups) if wide else []
+    columns = columns_with_data(card, sample_groups)
+    escape = formatting.escape_markdown
+    head = ["model", *(f"{escape(spot.group)} {spot.column}" for spot in spots)]
+    rows: list[list[str]] = []
+    blocks = [("", spots)] if wide else list(_group_blocks(card, sample_groups, columns, model_groups))
+    if not wide:
+        head = ["group", "model", *columns]
     words = 1 if wide else 2
-    head = [name.strip() for name in head]
+    for group, block in blocks:
+        for name in row_names(card, model_groups, block[0].level if block else ""):
+            first = [] if wide else [escape(group)]
+            if name in heads:
+                rows.append([*first, f"*{escape(heads[name])}*", *([""] * len(block))])
+            rows.append([*first, escape(name), *(_markdown_cell(spot, name) for spot in block)])
     rule = ["---"] * words + ["---:"] * (len(head) - words)
     return "".join(f"| {' | '.join(line)} |\n" for line in (head, rule, *rows))
 
 
-def latex_table(card: Scorecard, sample_groups: SampleGroups, model_groups: ModelGroups, *, wide: bool = False) -> str:
-    """A LaTeX `tabular` for `booktabs`: best bold, second underlined."""
-    marks = {1: (r"\textbf{", "}"), 2: (r"\underline{", "}"), 0: (r"{\scriptsize ", "}")}
-    head, rows = _rows(card, sample_groups, model_groups, marks, formatting.escape_latex, wide)
-    words = 1 if wide else 2
-    lines = [" & ".join(head[:words]).title() + " & " + " & ".join(head[words:])]
-    if wide:
-        each = [(group, _columns_with_data(card, [(level, group)])) for level, group in sample_groups]
-        over = [f"\\multicolumn{{{len(of)}}}{{c}}{{{formatting.escape_latex(group)}}}" for group, of in each]
-        under = [column for _, of in each for column in of]
-        lines = [" & ".join(["", *over]), " & ".join(["Model", *under])]
-    top = "".join(f"{line} \\\\\n" for line in lines)
-    body = "".join(f"{' & '.join(row)} \\\\\n" for row in rows)
-    layout = "l" * words + "r" * (len(head) - words)
-    return f"\\begin{{tabular}}{{{layout}}}\n\\toprule\n{top}\\midrule\n{body}\\bottomrule\n\\end{{tabular}}\n"
+def _markdown_cell(spot: ScoreColumn, name: str) -> str:
+    cell = spot.cell(name)
+    start, end = {1: ("**", "**"), 2: ("<u>", "</u>")}.get(spot.marks.get(name, 0), ("", ""))
+    rest = f"{spot.interval(cell)} ({numbers.format_coverage(cell)})".strip()
+    return f"{start}{spot.value(cell)}{end} {rest}"
 
 
-def _rows(
-    card: Scorecard,
-    sample_groups: SampleGroups,
-    model_groups: ModelGroups,
-    marks: Mapping[int, tuple[str, str]],
-    escape: Callable[[str], str],
-    wide: bool,
-) -> tuple[list[str], list[list[str]]]:
-    """A head and rows of text; `marks` go around the best, the second, and (0) what stands behind a value."""
-    before, after = marks.get(0, ("", ""))
+def model_heads(card: Scorecard, model_groups: ModelGroups) -> dict[str, str]:
+    """The first model of each group of models, with the group's name; none where models are in no groups."""
+    return {members[0]: head for head, members in _model_blocks(card, model_groups) if members} if model_groups else {}
 
-    def row(name: str, spots: Sequence[_ScoreColumn]) -> Iterator[str]:
-        for spot in spots:
-            cell = spot.cell(name)
-            start, end = marks.get(spot.marks.get(name, -1), ("", ""))
-            ends = f"{spot.interval(cell)} ({numbers.format_coverage(cell)})".strip().replace("%", escape("%"))
-            yield f"{start}{spot.value(cell)}{end} {before}{ends}{after}"
 
-    if wide:
-        names = _row_names(card, model_groups)
-        spots = _score_columns(card, sample_groups, model_groups)
-        head = ["model", *(f"{escape(spot.group)} {spot.column}" for spot in spots)]
-        return head, [[escape(name), *row(name, spots)] for name in names]
-    rows = []
-    heads = _columns_with_data(card, sample_groups)
+def _group_blocks(
+    card: Scorecard, sample_groups: SampleGroups, columns: Sequence[str], model_groups: ModelGroups
+) -> Iterator[tuple[str, list[ScoreColumn]]]:
+    """The columns of each group of samples."""
     for level, group in sample_groups:
-        spots = [_ScoreColumn(card, level, group, column, model_groups) for column in heads]
-        for name in _row_names(card, model_groups, level):
-            rows.append([escape(group), escape(name), *row(name, spots)])
-    return ["group", "model", *heads], rows
+        yield group, [ScoreColumn(card, level, group, column, model_groups) for column in columns]
 
 
-def csv_table(card: Scorecard, sample_groups: SampleGroups) -> str:
-    """A row a cell, unrounded."""
+def csv_table(card: Scorecard, sample_groups: SampleGroups, model_groups: ModelGroups | None = None) -> str:
+    """A row a cell, unrounded; the groups of models are a column, where there are any."""
+    heads = _groups_by_model(card, model_groups or {})
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(["level", "group", "model", "metric", "value", "low", "high", "scored", "total"])
+    more = ["model_group"] if heads else []
+    writer.writerow(["level", "group", "model", "metric", "value", "low", "high", "scored", "total", *more])
     for level, group in sample_groups:
-        for name in _row_names(card, {}, level):
+        for name in row_names(card, {}, level):
             for column in card.table.schema.columns:
                 cell = card.cell(name, column, group, level)
                 words = [level, formatting.escape_control(group), formatting.escape_control(name), column]
-                writer.writerow([*words, *("" if value is None else value for value in cell.to_dict().values())])
+                values = ["" if value is None else value for value in cell.to_dict().values()]
+                writer.writerow([*words, *values, *([heads.get(name, "")] if heads else [])])
     return out.getvalue()
+
+
+def _groups_by_model(card: Scorecard, model_groups: ModelGroups) -> dict[str, str]:
+    """Each model's group of models, as text for a file."""
+    if not model_groups:
+        return {}
+    blocks = _model_blocks(card, model_groups)
+    return {name: formatting.escape_control(head) for head, members in blocks for name in members}
 
 
 def scorecard_json(card: Scorecard, manifest: Mapping[str, Any], sample_groups: SampleGroups) -> dict[str, Any]:
     """Everything, unrounded: `models`, then level, group and metric."""
     table = card.table
-    found: dict[str, Any] = {name: {} for name in _row_names(card, {})}
+    found: dict[str, Any] = {name: {} for name in row_names(card, {})}
     for level, group in sample_groups:
         plural = "samples" if level == SAMPLE_LEVEL else table.schema.find_level(level).plural
-        for name in _row_names(card, {}, level):
+        for name in row_names(card, {}, level):
             cells = {column: card.cell(name, column, group, level).to_dict() for column in table.schema.columns}
             if level == "overall":
                 found[name][plural] = cells

@@ -8,12 +8,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from creval.core.errors import CrevalError
+from creval.stats.bootstrap import bootstrap_tables, percentile_interval
 from creval.stats.correlation import rowwise_kendall
 from creval.stats.score_table import Floats
 from creval.stats.scorecard import Scorecard
 
 GRID_STEPS = 100
 """Into how many steps each weight is divided."""
+_RESAMPLES = 500
+_MAX_CHOICES = 1_000  # choices of weights of which it is seen whether they decide who is best
 
 
 @dataclass(frozen=True)
@@ -25,6 +28,8 @@ class Sensitivity:
     which each model is best, divided where several are, `rank_ranges` the best and the worst place that each has.
     `kendall_tau` is Kendall's correlation of each choice's order with that of the own weights.
     `weight_changes` is how far some weight must move for each other model to pass the best one, or None.
+    `decided_shares` is the share of all choices under which each model is best and that is decided; `best_is_decided`
+    says so of the own weights. `draws` are the models' metrics in resamples; axes draw, model, metric.
     """
 
     models: tuple[str, ...]
@@ -36,10 +41,30 @@ class Sensitivity:
     rank_ranges: Mapping[str, tuple[int, int]]
     kendall_tau: Floats
     weight_changes: Mapping[str, float | None]
+    decided_shares: Mapping[str, float]
+    best_is_decided: bool
+    draws: Floats
 
     @property
     def best(self) -> str:
         return self.models[0]
+
+    def lead_low(self, weights: Floats) -> Floats:
+        """Return, for each choice of weights, the low end of the best model's smallest lead (95 %); decided above 0."""
+        return lowest_leads(self.values, self.draws, weights)
+
+
+def lowest_leads(values: Floats, draws: Floats, weights: Floats) -> Floats:
+    """Return the low ends of the 95 % intervals of the best model's lead over the model nearest to it, by weights."""
+    found = []
+    for chosen in np.array_split(weights, max(1, len(weights) // 50)):
+        best = (chosen @ values.T).argmax(axis=1)
+        scores = np.einsum("dmk,wk->dwm", draws, chosen)
+        leads = np.take_along_axis(scores, best[None, :, None], axis=2) - scores
+        low = percentile_interval(leads)[0]
+        np.put_along_axis(low, best[:, None], np.inf, axis=1)
+        found.append(np.nan_to_num(low, nan=-np.inf, posinf=np.inf).min(axis=1))
+    return np.concatenate(found)
 
 
 def analyse_sensitivity(scorecard: Scorecard, steps: int = GRID_STEPS) -> Sensitivity:
@@ -62,6 +87,15 @@ def analyse_sensitivity(scorecard: Scorecard, steps: int = GRID_STEPS) -> Sensit
     top = scores >= scores.max(axis=1, keepdims=True) - 1e-9
     wins = (top / top.sum(axis=1, keepdims=True)).mean(axis=0)
     better = (scores[:, None, :] > scores[:, :, None] + 1e-9).sum(axis=2) + 1
+    (drawn,) = bootstrap_tables([scorecard.table], _RESAMPLES, seed=0)
+    columns = scorecard.table.schema.component_indices(made.name)
+    order = [scorecard.table.models.index(name) for name in models]
+    draws = drawn["overall"][:, 0][:, order][:, :, columns]
+    if any(scorecard.cell(name, metric).low is None for name in models for metric in metrics):
+        draws = np.full_like(draws, np.nan)  # on so few samples nothing is decided
+    coarse = weights[:: max(1, len(weights) // _MAX_CHOICES)]
+    decided = lowest_leads(cells, draws, coarse) > 0
+    winners = (coarse @ cells.T).argmax(axis=1)
     changes = {name: weight_change_to_pass(cells[at] - cells[0], own) for at, name in enumerate(models)}
     del changes[models[0]]
     return Sensitivity(
@@ -74,6 +108,9 @@ def analyse_sensitivity(scorecard: Scorecard, steps: int = GRID_STEPS) -> Sensit
         {name: (int(better[:, n].min()), int(better[:, n].max())) for n, name in enumerate(models)},
         rowwise_kendall(scores, base[None]),
         changes,
+        {name: float((decided & (winners == at)).mean()) for at, name in enumerate(models)},
+        len(models) > 1 and scorecard.rank_ranges[models[0]] == (1, 1),
+        draws,
     )
 
 

@@ -1,7 +1,7 @@
 """The run folder: written once, lost never."""
 
 from creval.store.readonly import StoredTexts, read_stored_metrics, read_stored_texts
-from creval.store.run import Run, VerdictRow, open_run
+from creval.store.run import Run, VerdictRow, open_run, run_folder
 from creval.store.writer import DATABASE, RunWriter
 
 __all__ = [
@@ -13,4 +13,5 @@ __all__ = [
     "open_run",
     "read_stored_metrics",
     "read_stored_texts",
+    "run_folder",
 ]

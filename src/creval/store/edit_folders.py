@@ -7,6 +7,7 @@ from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, partial
 from pathlib import Path
+from shlex import quote
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -23,6 +24,7 @@ from creval.store.lookup import RunLookup
 from creval.store.provenance import CallCosts, EditProvenance, read_call_costs
 
 # HEIC cannot be opened, but then the image is there and gets a sentence.
+_MAX_FOLDERS = 50  # folders in a hint
 _IMAGE_SUFFIXES = frozenset(
     "jpg jpeg jfif png webp avif gif bmp tif tiff jp2 ppm heic heif".split()  # noqa: SIM905
 )
@@ -306,6 +308,7 @@ def _raise_no_match(folder: Path, names: list[str], images: list[str], stems: di
         )
     inside = [name for name in names if (folder / name).is_dir() and not name.startswith(".")]
     if inside:
-        shown = " ".join(f"{folder}/{name}" for name in inside[:3])
-        raise CrevalError(f"{folder} holds no pictures, but folders. Give each system's own: `edits` {shown}")
+        shown = " ".join(quote(f"{folder}/{name}") for name in inside[:_MAX_FOLDERS])
+        more = f" and {len(inside) - _MAX_FOLDERS} more" if len(inside) > _MAX_FOLDERS else ""
+        raise CrevalError(f"{folder} holds no images, but folders. Give each model's own: `edits` {shown}{more}")
     raise CrevalError(f"{folder} holds no pictures, such as {example}.png.")

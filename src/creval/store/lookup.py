@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -90,13 +90,22 @@ class RunLookup(Run):
         named, more = tuple(parse_stored(probes, CALL_PARTS)), parse_stored(detail, CALL_DETAIL)
         return StoredCall(EditKey(*row[:3]), judge, repeat, variant, named, more, reply)
 
-    def explanations(self, after_row: int = 0, after_reply: int = 0) -> Iterator[ExplanationRow]:
+    def explanations(
+        self,
+        after_row: int = 0,
+        after_reply: int = 0,
+        models: Container[str] | None = None,
+        samples: Container[str] | None = None,
+    ) -> Iterator[ExplanationRow]:
         """Return the explanations of verdicts that were written, or written anew, after these numbers."""
         rows = self._connection.execute(
-            "SELECT rowid, coalesce(reply, 0), explanation FROM verdicts WHERE rowid > ? OR reply > ? ORDER BY rowid",
+            "SELECT system, sample, verdicts.rowid, coalesce(reply, 0), explanation FROM verdicts"
+            " JOIN edits ON edits.id = edit WHERE verdicts.rowid > ? OR reply > ? ORDER BY verdicts.rowid",
             (after_row, after_reply),
         )
-        return (ExplanationRow(*row) for row in rows)
+        for model, sample, *row in rows:
+            if (models is None or model in models) and (samples is None or sample in samples):
+                yield ExplanationRow(*row)
 
     def verdicts_by_row(self, row_ids: Sequence[int]) -> dict[int, VerdictRow]:
         """Return the verdicts in these rows, as far as they are there."""

@@ -98,12 +98,12 @@ class Run:
     """
 
     def __init__(self, folder: str | Path) -> None:
-        self.folder = Path(folder)
+        self.folder = run_folder(folder)
         path = self.folder / DATABASE
         if not self.folder.exists():
             raise CrevalError(f"{folder} does not exist. Give the folder of a run.")
         if not path.is_file():
-            raise CrevalError(f"{folder} is not a run: it holds no {DATABASE}. Make one with `creval replay`.")
+            raise CrevalError(f"{folder} is not a run: it holds no {DATABASE}. {_runs_inside(self.folder)}")
         self._connection = open_readonly(path)
         # In a notebook, `open_run(...).score()` leaves nothing behind that anyone could close.
         self._finalizer = weakref.finalize(self, self._connection.close)
@@ -178,8 +178,13 @@ class Run:
         """The probes by sample and id."""
         return {(sample, probe.id): probe for sample, probes in self.probes.items() for probe in probes}
 
+    def find_probe(self, sample: str, probe: str) -> Probe:
+        """Return a sample's question or measurement by its id."""
+        return self._probe_index[sample, probe]
+
     @property
-    def _uses_probabilities(self) -> bool:
+    def uses_probabilities(self) -> bool:
+        """Whether values are probabilities, whose mean counts."""
         return bool(self.manifest.get("settings", {}).get("logprobs"))
 
     @cached_property
@@ -212,7 +217,7 @@ class Run:
         edits = {number: EditKey(*key) for number, *key in rows}
         voices = self._connection.execute("SELECT count(*) FROM voices WHERE variant = ''")
         several = voices.fetchone()[0] > 1
-        use_mean = averaged or self._uses_probabilities
+        use_mean = averaged or self.uses_probabilities
         rows = self._connection.execute(
             "SELECT edit, probe, value FROM verdicts"
             " WHERE voice IN (SELECT id FROM voices WHERE variant = '')"
@@ -242,7 +247,7 @@ class Run:
             " GROUP BY edit, probe HAVING count(*) > 1"
         )
         return sum(
-            reduce_answers(self._probe_index[sample, probe], json.loads(values), self._uses_probabilities) is None
+            reduce_answers(self._probe_index[sample, probe], json.loads(values), self.uses_probabilities) is None
             for _, sample, probe, values in self._select(query, models, samples)
         )
 
@@ -332,9 +337,13 @@ class Run:
             yield EditKey(*key), self.resolve_image(Path(image)) if image else None
 
     def costs(self) -> RunCosts:
-        """Return what all calls of the run came to."""
-        query = "SELECT count(*), sum(tokens_in), sum(tokens_out), sum(cost) FROM replies WHERE latency IS NOT NULL"
-        calls, tokens_in, tokens_out, cost = self._connection.execute(query).fetchone()
+        """Return what all calls of the run came to; a call that brought several replies is one."""
+        query = "SELECT sum(tokens_in), sum(tokens_out), sum(cost) FROM replies WHERE latency IS NOT NULL"
+        tokens_in, tokens_out, cost = self._connection.execute(query).fetchone()
+        (calls,) = self._connection.execute(
+            "SELECT count(*) FROM (SELECT DISTINCT asks.edit, probes, judge, latency FROM replies"
+            " JOIN asks ON asks.id = ask JOIN voices ON voices.id = asks.voice WHERE latency IS NOT NULL)"
+        ).fetchone()
         return RunCosts(calls, tokens_in or 0, tokens_out or 0, cost or 0.0)
 
     def edit_metadata(self) -> dict[EditKey, dict[str, Any]]:
@@ -414,6 +423,26 @@ _DEFAULT_REASONS = {
     "unreadable": "the answer is not on the scale",
     "unaskable": "the question has no text",
 }
+
+
+def run_folder(path: str | Path) -> Path:
+    """Return the folder of a run that is named by itself or by its database."""
+    path = Path(path)
+    return path.parent if path.name == DATABASE and path.is_file() else path
+
+
+def find_databases(folder: Path) -> list[Path]:
+    """Return the folders in a folder that hold a database: runs, and what else creval keeps in one."""
+    return sorted(path.parent for path in folder.glob(f"*/{DATABASE}") if path.is_file())
+
+
+def _runs_inside(folder: Path) -> str:
+    """Return what to do with a folder that is no run."""
+    inside = find_databases(folder)
+    if not inside:
+        return "Make one with `creval replay`."
+    more = f" and {len(inside) - 5} more" if len(inside) > 5 else ""
+    return f"Give one of those in it: {', '.join(map(str, inside[:5]))}{more}."
 
 
 def open_run(folder: str | Path) -> Run:

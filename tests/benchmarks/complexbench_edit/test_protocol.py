@@ -198,7 +198,7 @@ def test_the_whole_way_with_the_authors_layout_of_results(tmp_path: Path) -> Non
         gap = compared.sample_gaps[0]
         assert gap.first["score"] != gap.second["score"]
         for question in gap.questions:
-            first, second = (answer.value or 0 for answer in question.answers)
+            first, second = (answer.value or 0 for (answer,) in question.answers)
             assert question.winner == ("Flat" if first > second else "Chained")
 
 

@@ -10,6 +10,7 @@ from creval.analysis.scoring import score
 from creval.benchmarks.ice_bench.protocol import RAW_METRICS
 from creval.benchmarks.ice_bench.tasks import TASKS, dimension_formulas
 from creval.reporting import tables
+from creval.reporting.latex import latex_table
 from creval.stats.scorecard import Scorecard
 from creval.store import open_run
 from tests.benchmarks.ice_bench.paper import Printed, columns_of_tables, printed, raw_metrics, write_run
@@ -79,7 +80,7 @@ def test_the_papers_columns_can_be_asked_for(cards: tuple[Scorecard, Scorecard])
     """Table 5's second column is of two tasks."""
     assert list(COLUMNS) == list(columns_of_tables())
     three = ["Style Transfer", "Subject Reference Editing", "Face Swap"]
-    wide = tables.latex_table(cards[0], tables.select_groups(cards[0], three), {}, wide=True)
+    wide = latex_table(cards[0], tables.select_groups(cards[0], three), {}, wide=True)
     assert wide.count(r"\multicolumn{6}{c}") == 3
 
 

@@ -163,3 +163,37 @@ def test_what_nobody_touched_stays_to_the_letter(review: CrevalReview) -> None:
     assert "asked_for" not in paths[0].read_text()
     review.decide("cat", "instruction", ACCEPTED, {"instruction": "Make it a  lamp."})
     assert "Make it a lamp." in paths[0].read_text()
+
+
+def test_a_question_can_be_added(review: CrevalReview) -> None:
+    group = review.group("cat")
+    assert [field.name for field in group.new_item] == ["metric", "question", "answer", "weight"]
+    assert group.instruction == group.items[0].fields[0].text
+    review.decide("cat", "VC/Q5", DROPPED, {})
+    fields = {"metric": "VC", "question": " Is the\ntail there? ", "answer": "No", "weight": "3"}
+    assert review.add("cat", fields) == "VC/Q6", "the number of what is dropped is not given again"
+    assert review.add("cat", {**fields, "metric": "IF"}) == "IF/Q6"
+    added = next(item for item in review.group("cat").items if item.id == "VC/Q6")
+    assert ([field.text for field in added.fields], added.verdict) == (["Is the tail there?", "No", "3"], ACCEPTED)
+    asked = {f"{q.metric}/{q.label}": q for q in open_benchmark(review.folder).dataset.samples[0].questions}
+    assert (asked["VC/Q6"].text, asked["VC/Q6"].reference, asked["VC/Q6"].weight) == ("Is the tail there?", "No", 3.0)
+    assert asked["IF/Q6"].weight == 1.0
+
+
+@pytest.mark.parametrize(
+    ("fields", "why"),
+    [
+        ({"metric": "IF", "question": " "}, "needs words"),
+        ({"metric": "XX", "question": "Is it?"}, "no metric 'XX'"),
+        ({"metric": "IF", "question": "Is it?", "answer": "Maybe"}, "no answer 'Maybe'"),
+    ],
+)
+def test_what_cannot_be_added_is_refused(review: CrevalReview, fields: dict[str, str], why: str) -> None:
+    before = (review.folder / "questions_all/IF/cat.json").read_bytes()
+    with pytest.raises(CrevalError, match=why):
+        review.add("cat", fields)
+    assert (review.folder / "questions_all/IF/cat.json").read_bytes() == before
+    review.decide("dog", "instruction", DROPPED, {})
+    assert review.group("dog").new_item == ()
+    with pytest.raises(CrevalError, match="take it back before"):
+        review.add("dog", {"metric": "IF", "question": "Is it?"})

@@ -9,7 +9,7 @@ from creval.core.edit_record import EditKey
 from creval.core.human_ratings import Rating, ScoreRow, SkippedRows
 from creval.reporting.commands.alignment_output import alignment_output
 from creval.reporting.output import rich_table
-from creval.stats.human.alignment import Alignment, align
+from creval.stats.human.alignment import Alignment, align, indistinguishable_from_best
 from creval.stats.human.ratings import metric_scores_from_rows
 
 STRANGE = "B\x1b[31m[bold]"
@@ -72,3 +72,25 @@ def test_json_holds_all_of_it_and_no_nan() -> None:
     assert said["metrics"]["judge"]["sample"]["strands"].keys() == {"A", STRANGE}
     assert said["predicted"]["A"]["rated"] == 40
     assert made["sentences"] == list(findings.sentences)
+
+
+def with_metrics(**noise: float) -> Alignment:
+    """What people said of 200 edits, and metrics that go with it with so much noise."""
+    generator = np.random.default_rng(1)
+    rows, said = [], []
+    for model in ("A", "B"):
+        for n in range(100):
+            good = generator.uniform(0, 10)
+            said.append(Rating("ann", (EditKey(model, f"s{n}"),), "overall", 10 * good))
+            rows += [ScoreRow(f"s{n}", model, m, good + by * generator.normal()) for m, by in noise.items()]
+    return align(said, metric_scores_from_rows(rows), resamples=400)
+
+
+def test_a_metric_is_called_best_only_where_that_is_decided() -> None:
+    (clear, *_) = alignment_output(with_metrics(good=1.0, bad=8.0, worse=9.0), {}).sentences
+    assert clear.startswith("Of 3 metrics, good goes best with people's overall over samples, within each of 2 models")
+    alike = with_metrics(first=3.0, second=3.0, bad=30.0)
+    (open_, *_) = alignment_output(alike, {}).sentences
+    assert open_.startswith("Which of 3 metrics goes best with people's overall over samples, within each of 2 models")
+    assert "is not decided: first and second cannot be told apart (Spearman 0." in open_
+    assert set(indistinguishable_from_best(alike.rating_alignments[0].metric_alignments)) == {"first", "second"}

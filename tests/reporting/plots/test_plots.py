@@ -22,7 +22,7 @@ from creval.core.errors import CrevalError
 from creval.core.schema import OVERALL, Composite, Level, Metric, ScoreSchema
 from creval.reporting import plots
 from creval.reporting.plots.label_placement import LabelBox
-from creval.reporting.plots.names import model_labels, shorten_middle, wrap_label
+from creval.reporting.plots.names import model_labels, shorten_middle, wrap_label, wrap_words
 from creval.reporting.plots.radar import radial_range, ring_values
 from creval.reporting.plots.ternary import best_regions
 from creval.stats.score_table import Floats, ScoreTable
@@ -301,18 +301,23 @@ def test_long_names_keep_both_ends_and_are_broken_where_parts_end() -> None:
     assert wrap_label("x" * 50, 10, 2) == "xxxxxxxxxx\nxx…xxxxxxx"
 
 
-def test_a_page_sets_a_plots_caption_itself(small_run: Run, tmp_path: Path) -> None:
-    """The element leaves it out, and the room for it; a file has it."""
+def test_a_page_sets_a_plots_title_and_caption_itself(small_run: Run, tmp_path: Path) -> None:
+    """The element leaves them out, and the room for them; a file has both."""
     made = plots.radar(score(small_run, resamples=100), about="Of 18 samples. ")
     assert plots.caption(made).startswith("Of 18 samples. Each panel says")
     found = plots.figure_svg(made)
     assert "Each panel" in found.partition("</desc>")[0]
     assert "Each panel" not in found.partition("</desc>")[2]
+    assert "By dimension: " not in found.partition("</desc>")[2]
     plots.save_figure(made, tmp_path / "radar.svg")
     whole = (tmp_path / "radar.svg").read_text(encoding="utf-8")
     assert "Each panel" in whole.partition("</desc>")[2]
-    heights = [float(re.findall(r'viewBox="0 0 [0-9.]+ ([0-9.]+)"', svg)[0]) for svg in (found, whole)]
-    assert 0 < heights[0] < heights[1]
+    assert "By dimension: " in whole.partition("</desc>")[2]
+    views = [re.findall(r'viewBox="0 ([0-9.]+) [0-9.]+ ([0-9.]+)"', svg)[0] for svg in (found, whole)]
+    (top, height), (nothing, full) = ((float(a), float(b)) for a, b in views)
+    assert nothing == 0
+    assert top == pytest.approx(0.3 * 72), "the title's line"
+    assert 0 < top + height < full
 
 
 def test_a_page_can_hold_several_plots(small_run: Run) -> None:
@@ -428,3 +433,18 @@ def test_operations_show_also_what_never_occurs() -> None:
     assert {" 3", " 0", " 1", "Remove Text"} <= set(words)
     assert any("75.0 %" in word for word in words)
     assert plots.figure_svg(plots.operation_counts({"Text": {"Add Text": 0}})).startswith("<svg")
+
+
+@pytest.mark.parametrize("group", ["Contextualization", "Informational & Narrative Expression", "a b c", "x" * 80])
+def test_labels_of_a_radar_are_never_broken_inside_a_word(group: str) -> None:
+    shown = wrap_words(group, 16, 3)
+    assert len(shown.split("\n")) <= 3
+    assert shown.replace("\n", " ") == shorten_middle(group, 30) if " " not in group else group
+    values = np.full((2, 8, 3), 50.0) + np.arange(2.0)[:, None, None]
+    schema = ScoreSchema(
+        (Metric("m", "m"),), None, levels=(Level("kind", "kinds", (group, "other one", "third")), OVERALL)
+    )
+    card = over(schema, {"kind": np.arange(8) % 3}, values[..., :1])
+    drawn: list[Any] = plots.radar(card, "kind").findobj(Text)
+    words = {word for text in drawn for word in text.get_text().split()}
+    assert {shorten_middle(word, 30) for word in group.split()} <= words

@@ -95,7 +95,7 @@ def test_what_is_no_image_is_never_sent(tmp_path: Path, content: bytes) -> None:
             assert refused.headers["content-type"].startswith("text/plain")
             assert b"<script>" not in refused.content
         page = client.get("/sample?id=s1").text
-        assert "No picture." in page
+        assert "No image." in page
         path.unlink()
         assert "does not exist" in client.get("/sample?id=s1").text
 

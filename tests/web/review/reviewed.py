@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from creval.building.review.base import DROPPED, OPEN, ReviewField, ReviewGroup, ReviewItem
+from creval.building.review.base import ACCEPTED, DROPPED, OPEN, ReviewField, ReviewGroup, ReviewItem
 from creval.core.errors import CrevalError
 
 
@@ -35,6 +35,14 @@ class Kept:
             replace(one, verdict=verdict, fields=changed(one, fields)) if one.id == item else one for one in found.items
         ]
         self.kept[group] = replace(found, items=tuple(items))
+
+    def add(self, group: str, fields: Mapping[str, str]) -> str:
+        if not fields["text"].strip():
+            raise CrevalError("a question needs words.")
+        found = self.kept[group]
+        new = ReviewItem(f"new-{len(found.items)}", "question", (ReviewField("text", fields["text"]),), ACCEPTED)
+        self.kept[group] = replace(found, items=(*found.items, new))
+        return new.id
 
     def count_undecided(self) -> int:
         items = (item for group in self.kept.values() for item in group.items)

@@ -415,7 +415,7 @@ def test_only_the_groups_own_images_are_served(review: Kept, client: TestClient,
         review.kept["odd"] = group("odd", tmp_path / name)
         client = looking(review)
         assert client.get("/picture?group=odd").status_code == 404
-        assert "No picture." in client.get("/group?id=odd").text
+        assert "No image." in client.get("/group?id=odd").text
 
 
 def test_answers_are_closed_in(client: TestClient) -> None:
@@ -478,3 +478,44 @@ def test_large_reviews_stay_quick() -> None:
     assert review.reads == 1000, "lists read nothing"
     assert min(took("/group?id=g0500") for _ in range(3)) < 0.15
     assert review.reads == 1003
+
+
+def with_addition(review: Kept) -> None:
+    new = (ReviewField("text", ""),)
+    review.kept["one"] = replace(review.kept["one"], instruction="Make <it> red.", new_item=new)
+
+
+def test_an_item_can_be_added(review: Kept, client: TestClient) -> None:
+    with_addition(review)
+    action, sent = form(client, "one", -1)
+    assert action == "/add?group=one"
+    assert client.post(action, data={**sent, "token": "wrong"}).status_code == 403
+    refused = client.post(action, data=sent)
+    assert refused.status_code == 422
+    assert "Not added: a question needs words." in words(refused.text)
+    assert "<details" in refused.text
+    added = client.post(action, data={**sent, "field-0": "Is it <red>?"})
+    assert added.status_code == 303
+    assert added.headers["location"] == "/group?id=one&saved=new-3#item-4"
+    assert "Is it &lt;red&gt;?" in client.get("/group?id=one").text
+    assert "/add" not in client.get("/group?id=two").text, "nothing can be added there"
+
+
+def test_the_instruction_stays_in_view_and_follows_its_change(review: Kept, client: TestClient) -> None:
+    with_addition(review)
+    assert 'id="asked-for">Make &lt;it&gt; red.</p>' in client.get("/group?id=one").text
+    assert send(client, "one", 1, {"act": "accept"}).json()["instruction"] == "Make <it> red."
+
+
+def test_groups_can_be_searched_for(client: TestClient) -> None:
+    def found(**asked: str) -> list[str]:
+        page = client.get("/", params=asked).text
+        return re.findall(r'href="/group\?id=(\w+)[^"]*" data-line', page)
+
+    assert found(q="OF three, HA") == ["three"]
+    assert found(q="and this?") == ["two"], "also in what is dropped"
+    assert found(q="hat three", show="dropped") == []
+    assert found(q="") == ["one", "two", "three"]
+    page = client.get("/", params={"q": "<b>nothing"}).text
+    assert "No group has all of these words." in page
+    assert "<b>nothing" not in page

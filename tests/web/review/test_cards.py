@@ -29,8 +29,8 @@ def sent_back(item: ReviewItem, ends: str) -> dict[str, str]:
 def test_what_nobody_touched_comes_back_to_the_letter(text: str, choice: str, choices: list[str], ends: str) -> None:
     parts = (Part("text", text), Part("choice", choice, tuple(choices)))
     item = ReviewItem("i", "IF", parts)
-    assert submitted_fields(item, sent_back(item, ends)) == {"text": text, "choice": choice}
-    assert submitted_fields(item, {}) == {"text": text, "choice": choice}
+    assert submitted_fields(item.fields, sent_back(item, ends)) == {"text": text, "choice": choice}
+    assert submitted_fields(item.fields, {}) == {"text": text, "choice": choice}
 
 
 @given(ANY, ANY)

@@ -48,10 +48,11 @@ def heard(*values: float | None, draws: bool = False) -> list[VerdictRow]:
         ((1.0,), "right", "Yes"),
         ((0.0,), "wrong", "No"),
         ((None,), "unanswered", "missing"),
-        ((1.0, 1.0), "right", "Yes"),
-        ((1.0, 1.0, 0.0), "right", "Yes × 2, No"),
-        ((1.0, 0.0), "unanswered", "Yes, No"),
-        ((None, 0.0), "wrong", "missing, No"),
+        ((1.0, 1.0), "right", "Yes (2 of 2)"),
+        ((1.0, 1.0, 0.0), "right", "Yes (2 of 3)"),
+        ((1.0, 0.0), "unanswered", "no majority (No 1, Yes 1)"),
+        ((None, 0.0), "wrong", "No (1 of 2)"),
+        ((None, None), "unanswered", "missing (2 of 2)"),
     ],
 )
 def test_the_majority_of_voices(at: Snapshot, values: tuple[float | None, ...], state: str, words: str) -> None:

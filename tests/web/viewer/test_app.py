@@ -44,7 +44,7 @@ def links(page: str) -> list[str]:
 def test_the_start_page(client: TestClient) -> None:
     page = client.get("/").text
     said = words(page)
-    assert "1 pair of models differ" in said
+    assert "1 pair of models differs" in said
     assert "Questions on which models disagree 2" in said
     assert "Questions of weight 3 that some model has wrong 1" in said
     assert "Questions without an answer 1" in said
@@ -341,3 +341,18 @@ def test_each_way_of_not_being_there(tmp_path: Path) -> None:
     assert "Refused. content filter: no" in said
     assert "Not possible. in the benchmark, s.png does not exist" in said
     assert "lacks 1 edit: 1 impossible (in the benchmark, s.png does not exist)." in start
+
+
+def test_no_edit_is_said_where_there_is_none(tmp_path: Path) -> None:
+    run = write_run(tmp_path, {"alpha": {"s1": "++++"}, "beta": {"s1": "++++"}})
+    with RunWriter(run) as store, store.transaction():
+        store.put_edits(
+            [Edit(EditKey("beta", "s2"), EditStatus.ABSENT), Edit(EditKey("beta", "s3"), EditStatus.REFUSED)]
+        )
+    with looking_at(run) as client:
+        page = words(client.get("/sample?id=s2").text)
+        assert "No edit ." in page.replace("No edit.", "No edit .")
+        assert "not asked yet" in page, "alpha's edit is there and nothing was asked about it"
+        assert "IF/1 · weight 1 · right is Yes · not asked yet no edit" in page
+        assert "no edit: 8 questions" in words(client.get("/questions?model=beta&outcome=no_edit").text)
+        assert "beta, not asked yet" not in words(client.get("/model?name=beta").text)

@@ -55,17 +55,19 @@ def test_where_it_was_found(index: TextIndex, run: Path) -> None:
     assert {(one.edit.sample, one.probe) for one in heard.values()} == {("s1", "IF/1"), ("s1", "VQ/1"), ("s2", "VC/1")}
 
 
-ODD = (
-    *('"', '""', "*", "a*b", "NEAR(", "NOT", "AND OR", "text:hat", "^hat", "(", "-hat", "{", "_"),
-    *("'; DROP TABLE", "\0", "hat\0cat", "é", "猫", "a" * 5000, "+", '"hat', "\\", "%", "__ hat"),
-)
+HAT, HAT_AND_CAT, NOTHING = (3, 3, 0), (3, 0, 0), (0, 0, 0)
+ODD = {
+    **dict.fromkeys(('"', '""', "*", "a*b", "NEAR(", "NOT", "AND OR", "text:hat", "(", "{", "_"), NOTHING),
+    **dict.fromkeys(("'; DROP TABLE", "\0", "é", "猫", "a" * 5000, "+", "\\", "%"), NOTHING),
+    **dict.fromkeys(("^hat", "-hat", '"hat', "__ hat", "hat*", "(hat)"), HAT),
+    "hat\0cat": HAT_AND_CAT,
+}
 
 
 @pytest.mark.parametrize("wanted", ODD)
 def test_nothing_typed_is_syntax(index: TextIndex, wanted: str) -> None:
-    for kind in KINDS:
-        assert index.count(wanted, kind) >= 0
-        assert index.find(wanted, kind, 5) is not None
+    assert tuple(index.count(wanted, kind) for kind in KINDS) == ODD[wanted]
+    assert tuple(len(index.find(wanted, kind, 5)) for kind in KINDS) == ODD[wanted]
 
 
 @given(st.text(max_size=40))
@@ -88,6 +90,16 @@ def test_it_grows_with_its_run(tmp_path: Path) -> None:
         say(run, {"beta": {"s3": "++++"}, "alpha": {"s3": "++-+"}})
         index.update(opened)
     assert index.count("smooth", EXPLANATION) == before + 5, "one that was unanswered is answered"
+
+
+def test_only_chosen_models_and_samples_are_found(run: Path) -> None:
+    index = TextIndex()
+    with RunLookup(run) as opened:
+        index.update(opened, ("beta",), {"s1": opened.samples["s1"]})
+        assert [index.count(word, kind) for word, kind in (("hat", INSTRUCTION), ("fur", EXPLANATION))] == [1, 4]
+        index.update(opened, ("alpha",), {"s1": opened.samples["s1"]})
+        assert index.count("beta", EXPLANATION) == 0
+        assert index.count("alpha", EXPLANATION) == 4
 
 
 def test_what_is_shown_of_it() -> None:

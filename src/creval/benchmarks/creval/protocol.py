@@ -28,6 +28,7 @@ class CREval(Protocol):
     name = "creval"
     schema = SCHEMA
     has_strict = True
+    authors_prompt_differs = True
 
     def probes(self, sample: Sample) -> Sequence[Question]:
         return [question for question in sample.questions if question.metric in METRICS]

@@ -27,6 +27,12 @@ _ASKED_FOR, _ACCEPTED_FOR = "asked_for", "accepted_for"
 _Entries = dict[str, tuple[dict[str, Any], bool]]  # by id, with whether they are dropped
 _YES_NO = ("Yes", "No")
 _WEIGHTS = ("1", "2", "3")
+_NEW_QUESTION = (
+    ReviewField("metric", METRICS[0], tuple(METRICS)),
+    ReviewField("question", ""),
+    ReviewField("answer", "Yes", _YES_NO),
+    ReviewField("weight", "1", _WEIGHTS),
+)
 _FLAGS = {
     "true before": "a second model finds it true of the source already",
     "false before": "a second model does not find it true of the source",
@@ -73,7 +79,9 @@ class CrevalReview(JsonReview[_Entries]):
         inside = image.is_relative_to(os.path.normpath(self.folder))
         heading = coerce_text(entry.get("dimension")) or class_dimension(entry.get("class_id"))
         images = {image.name: image} if inside else {}
-        return ReviewGroup(identity, heading, images, tuple(items))
+        instruction = coerce_text(entry.get("input_prompt"))
+        new = () if dropped else _NEW_QUESTION
+        return ReviewGroup(identity, heading, images, tuple(items), instruction, new)
 
     def apply(self, entries: _Entries, group: str, item: str, verdict: str, fields: Mapping[str, str]) -> None:
         require_known("verdict", verdict, VERDICTS)
@@ -82,6 +90,23 @@ class CrevalReview(JsonReview[_Entries]):
             self._decide_instruction(group, entry, dropped, verdict, fields)
         else:
             self._decide_question(group, entry, dropped, item, verdict, fields)
+
+    def apply_addition(self, entries: _Entries, group: str, fields: Mapping[str, str]) -> str:
+        entry, dropped = self._find_entry(entries, group)
+        if dropped:
+            raise CrevalError(f"{group} is dropped; take it back before questions are added.")
+        metric = require_known("metric", fields.get("metric", ""), METRICS)
+        content = self._read_questions(group, metric, dropped)
+        numbers = [_question_order(question)[0] for question in (*content[QUESTIONS_KEY], *content[DROPPED])]
+        label = f"Q{max((number for number in numbers if number < 10**9), default=0) + 1}"
+        question = _edit_question({"question_id": label, "question": ""}, metric, fields)
+        set_verdict(question, ACCEPTED)
+        if _ASKED_FOR in entry:
+            question[_ACCEPTED_FOR] = _instruction_digest(entry)
+        content[QUESTIONS_KEY].append(question)
+        content = {name: value for name, value in content.items() if value or name != DROPPED}
+        write_json(self._path(group, metric, dropped), content)
+        return f"{metric}/{label}"
 
     def count_undecided(self) -> int:
         """Count the items of samples that are not dropped."""

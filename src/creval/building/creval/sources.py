@@ -16,7 +16,7 @@ from creval.benchmarks.creval.release import CLASS_DIMENSIONS
 from creval.building.creval.dimensions import class_dimension
 from creval.building.image_files import list_image_names
 from creval.core.errors import CrevalError, require_known
-from creval.core.files import coerce_text, read_json, read_text, replace_lone_surrogates
+from creval.core.files import coerce_text, is_json_lines, read_json, read_json_lines, read_text, replace_lone_surrogates
 
 # Also what nobody would see, and what turns the direction of writing.
 _UNSAFE_CHARACTERS = re.compile(
@@ -99,9 +99,11 @@ def _parse_row(row: Mapping[str, Any]) -> tuple[str, str, str]:
 
 
 def read_table_rows(path: Path, *required_columns: str) -> list[Mapping[str, Any]]:
-    """Read the rows of a table in CSV, which needs these columns, or in JSON."""
+    """Read the rows of a table in CSV, which needs these columns, in JSON or in JSONL."""
     if path.suffix.lower() == ".json":
         return _read_json_rows(path, required_columns)
+    if is_json_lines(path):
+        return [entry for _, entry in read_json_lines(path)]
     return _read_csv_rows(path, required_columns)
 
 

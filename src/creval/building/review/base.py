@@ -40,12 +40,18 @@ class ReviewItem:
 
 @dataclass(frozen=True)
 class ReviewGroup:
-    """What is looked at together: the items about some images, mostly one, by their names."""
+    """What is looked at together: the items about some images, mostly one, by their names.
+
+    `instruction` is what stays in view while its items are read; `new_item` has the fields of an item that can be
+    added.
+    """
 
     id: str
     heading: str
     images: Mapping[str, Path]
     items: tuple[ReviewItem, ...]
+    instruction: str = ""
+    new_item: tuple[ReviewField, ...] = ()
 
 
 class Review(Protocol):
@@ -62,6 +68,9 @@ class Review(Protocol):
     def decide(self, group: str, item: str, verdict: str, fields: Mapping[str, str]) -> None:
         """Keep what was decided about an item, and its fields as they were changed. What is not right is refused with a
         sentence (`CrevalError`)."""
+
+    def add(self, group: str, fields: Mapping[str, str]) -> str:
+        """Add an item to a group that offers fields for one, and return its id. It counts as accepted."""
 
     def count_undecided(self) -> int:
         """Return how many items nobody has decided about."""

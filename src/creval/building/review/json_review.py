@@ -64,6 +64,14 @@ class JsonReview(ABC, Generic[E]):
         with file_lock(self.folder):
             self.apply(self.load(), group, item, verdict, fields)
 
+    def add(self, group: str, fields: Mapping[str, str]) -> str:
+        with file_lock(self.folder):
+            return self.apply_addition(self.load(), group, fields)
+
+    def apply_addition(self, entries: E, group: str, fields: Mapping[str, str]) -> str:  # noqa: ARG002
+        """Write a new item into its file, and return its id."""
+        raise CrevalError(f"nothing can be added to {group}.")
+
     def count_undecided(self) -> int:
         entries = self.entries
         groups = (self.build_group(entries, identity) for identity in self.list_groups(entries))

@@ -136,10 +136,12 @@ class DiffusersEditor(Editor):
             inputs = [given for given, _ in batch]
             if not inputs:  # it was closed meanwhile
                 break
+            began = time.monotonic()
             try:
                 came = await self._run_in_thread(lambda: self._generate(pipeline, inputs))  # noqa: B023
             except Exception as error:  # nobody may wait for ever
                 came = [CallError("the model failed", str(error), retryable=False) for _ in inputs]
+            seconds = (time.monotonic() - began) / len(inputs)
             for (_, made), one in zip(batch, came, strict=True):
                 if made.done():
                     continue
@@ -148,7 +150,7 @@ class DiffusersEditor(Editor):
                 else:
                     if read := one.metadata.get("tokens_read"):
                         self.add_note(f"reads {read} tokens of an instruction: longer ones were cut.")
-                    made.set_result(one._replace(cost=self.price))
+                    made.set_result(one._replace(cost=self.price, seconds=seconds))
         self._worker = None
 
     def _next_batch(self) -> list[_QueuedInput]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -12,7 +11,13 @@ from creval.core.schema import Digits
 from creval.reporting.numbers import estimate_cell, format_estimate
 from creval.reporting.output import ITALIC, CommandOutput, OutputTable, Row, TableCell
 from creval.reporting.sentences import join_names
-from creval.stats.human.alignment import Alignment, MetricAlignment, RatingAlignment, WinRate
+from creval.stats.human.alignment import (
+    Alignment,
+    MetricAlignment,
+    RatingAlignment,
+    WinRate,
+    indistinguishable_from_best,
+)
 from creval.stats.human.paired_series import CorrelationEstimates, SeriesCorrelations
 from creval.stats.human.ratings import UnmatchedRatings
 from creval.stats.intervals import NO_ESTIMATE, Estimate
@@ -53,47 +58,40 @@ def _agreement_sentence(target: RatingAlignment) -> str:
     thing = f"people's {escape_control(target.metric)}"
     if not there:
         return f"Nothing goes with {thing} or against it: there is too little of it, or no scatter."
-    means = [_mean_spearman(held, over).value or 0.0 for held in there]
-    levels = _common_means(there) if over == "samples" else means
-    highest = max(levels)
-    best = there[levels.index(highest)]
-    equal = [escape_control(held.metric) for held, level in zip(there, levels, strict=True) if highest - level < 1e-9]
-    where = f"over {pluralise(best.model_count, 'model')}"
+    where = f"over {pluralise(there[0].model_count, 'model')}"
     if over == "samples":
         within = "pairs of models" if target.is_preference else "models"
-        series = len(best.over_samples.by_series)
+        series = len(there[0].over_samples.by_series)
         where = f"over samples, within each of {series} {within}"
         if series == 1:
             where = f"over samples, within {within.replace('models', 'one model')}"
-    mean = _mean_spearman(best, over)
-    phrase = _correlation_phrase(equal, len(there), mean.value or 0.0)
-    sentence = f"{phrase} {thing} {where}: Spearman {format_estimate(mean, _CORRELATION)}."
+    best = indistinguishable_from_best(there)
+    shown = next(held for held in there if held.metric == best[0])
+    mean = _mean_spearman(shown, over)
+    value = f"Spearman {format_estimate(mean, _CORRELATION)}"
+    name = escape_control(shown.metric)
+    if len(there) == 1:
+        sentence = f"{name} goes {'against' if (mean.value or 0.0) < 0 else 'with'} {thing} {where}: {value}."
+    elif len(best) == 1:
+        how = "against least" if (mean.value or 0.0) < 0 else "best with"
+        sentence = f"Of {len(there)} metrics, {name} goes {how} {thing} {where}: {value}."
+    else:
+        alike = join_names([escape_control(metric) for metric in best])
+        values = [_mean_spearman(held, over).value or 0.0 for held in there if held.metric in best]
+        ends = " to ".join(format_value(of(values), _CORRELATION) for of in (min, max))
+        sentence = (
+            f"Which of {len(there)} metrics goes best with {thing} {where}, is not decided: {alike} cannot be told "
+            f"apart (Spearman {ends})."
+        )
     ceiling = target.ceiling and target.ceiling.over_samples.mean["spearman"]
     if over == "samples" and ceiling and ceiling.value is not None:
         sentence += f" One person goes with the others at {format_estimate(ceiling, _CORRELATION)}."
     return sentence
 
 
-def _common_means(aligned: Sequence[MetricAlignment]) -> list[float]:
-    """Each metric's mean correlation over the models, or pairs, in which all of them have one."""
-    common = _common_series(aligned)
-    found = ([one.over_samples.by_series[name]["spearman"].value or 0.0 for name in common] for one in aligned)
-    # Fisher's z, of which ±1 has none.
-    zs = ([math.atanh(max(-1 + 1e-12, min(1 - 1e-12, value))) for value in values] for values in found)
-    return [math.tanh(sum(each) / len(common)) for each in zs]
-
-
 def _common_series(aligned: Sequence[MetricAlignment]) -> set[str]:
     """The models, or pairs of them, in which all metrics have a correlation over samples."""
     return set.intersection(*(set(one.over_samples.by_series) for one in aligned)) if aligned else set()
-
-
-def _correlation_phrase(names: Sequence[str], of: int, value: float) -> str:
-    """Who goes with people: `Of 5 metrics, S goes best with`."""
-    verb = "go" if len(names) > 1 else "goes"
-    if of == 1:
-        return f"{names[0]} goes {'against' if value < 0 else 'with'}"
-    return f"Of {of} metrics, {join_names(names)} {verb} {'against least' if value < 0 else 'best with'}"
 
 
 def _preference_sentences(target: RatingAlignment) -> Iterator[str]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from creval.core.formatting import escape_control, format_measurement, pluralise
 from creval.reporting.numbers import estimate_cell
 from creval.reporting.output import FAINT, STRONG, CommandOutput, OutputTable, Row
+from creval.reporting.repeated_answers import majority_explanation, summarise_answers
 from creval.reporting.sentences import unsupported_sentences
 from creval.stats.missing import ZERO
 
@@ -114,10 +114,9 @@ def _sample_table(comparison: Comparison, gap: SampleGap) -> OutputTable:
     )
 
 
-def _format_answers(gap: QuestionGap) -> Iterator[str]:
-    """What was answered; the first of several answers may say something else than all of them."""
-    for answer, number in zip(gap.answers, gap.values, strict=True):
-        yield answer.raw_answer or "–" if answer.value == number else f"{number:.3g}"
+def _format_answers(gap: QuestionGap) -> list[str]:
+    """What was answered about each model's edit."""
+    return [summarise_answers(gap.question, answers).text for answers in gap.answers]
 
 
 def _comparison_json(comparison: Comparison) -> dict[str, Any]:
@@ -157,6 +156,8 @@ def _question_json(gap: QuestionGap) -> dict[str, Any]:
         "reference": gap.question.reference,
         "winner": gap.winner,
         "values": list(gap.values),
-        "answers": [answer.raw_answer for answer in gap.answers],
-        "explanations": [answer.explanation for answer in gap.answers],
+        "answers": _format_answers(gap),
+        "explanations": [
+            majority_explanation(summarise_answers(gap.question, answers), answers) for answers in gap.answers
+        ],
     }

@@ -6,8 +6,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from creval.core.errors import require_known
 from creval.core.formatting import escape_control, escape_markdown
 from creval.reporting import edit_costs, missing_edits, sentences, tables
+from creval.reporting.latex import LatexCells, latex_table
 from creval.reporting.output import CommandOutput, OutputTable
 from creval.reporting.result import Result
 from creval.stats.scorecard import Scorecard
@@ -55,11 +57,12 @@ def score_text(
     latex: bool,
     model_groups: tables.ModelGroups | None = None,
     wide: bool = False,
+    cells: LatexCells = LatexCells.FULL,
 ) -> str:
     """Return the scores as LaTeX or Markdown, with how missing edits count."""
     if latex:
         head = "".join(f"% {escape_control(line)}\n" for line in rules)
-        return head + tables.latex_table(card, groups, model_groups or {}, wide=wide)
+        return head + latex_table(card, groups, model_groups or {}, wide=wide, cells=cells)
     foot = "".join(f"\n{escape_markdown(line)}\n" for line in rules)
     return tables.markdown_table(card, groups, model_groups or {}, wide=wide) + foot
 
@@ -76,10 +79,13 @@ class ScoreResult(Result[Scorecard]):
         """Return the table of a level or group as Markdown."""
         return self._text(by, latex=False)
 
-    def to_latex(self, by: str = "overall") -> str:
-        """Return the table of a level or group as LaTeX, for the package booktabs."""
-        return self._text(by, latex=True)
+    def to_latex(self, by: str = "overall", cells: str = "full") -> str:
+        """Return the table of a level or group as LaTeX, for the package booktabs.
 
-    def _text(self, by: str, *, latex: bool) -> str:
+        `cells` is full, compact (the interval as a half-width, coverage only below 99.5 %) or values.
+        """
+        return self._text(by, latex=True, cells=LatexCells(require_known("kind of cells", cells, list(LatexCells))))
+
+    def _text(self, by: str, *, latex: bool, cells: LatexCells = LatexCells.FULL) -> str:
         groups = tables.select_groups(self.value, [by])
-        return score_text(self.value, groups, list(self.sentences[1:]), latex=latex)
+        return score_text(self.value, groups, list(self.sentences[1:]), latex=latex, cells=cells)

@@ -35,6 +35,7 @@ def sensitivity_output(
             name: {
                 **dict(zip(sensitivity.metrics, sensitivity.values[at].tolist(), strict=True)),
                 "wins": sensitivity.win_shares[name],
+                "wins_decided": sensitivity.decided_shares[name],
                 "places": list(sensitivity.rank_ranges[name]),
                 "passes_after": sensitivity.weight_changes.get(name),
             }
@@ -53,7 +54,12 @@ def _best_sentence(sensitivity: Sensitivity) -> str:
     """How far the best system depends on the weights."""
     share = 100 * sensitivity.win_shares[sensitivity.best]
     weights = f"{_format_ratio(sensitivity.own_weights)} ({', '.join(sensitivity.metrics)})"
-    sentence = f"{escape_control(sensitivity.best)} is best at {weights}, and under {share:.0f} % of all weights."
+    decided = 100 * sensitivity.decided_shares[sensitivity.best]
+    name = escape_control(sensitivity.best)
+    shares = f"under {share:.0f} % of all weights, which is decided under {decided:.0f} %"
+    sentence = f"{name} is best at {weights}, and {shares}."
+    if not sensitivity.best_is_decided and len(sensitivity.models) > 1:
+        sentence = f"Who is best at {weights} is not decided. {name} comes first there, and {shares}."
     passing = [(change, name) for name, change in sensitivity.weight_changes.items() if change is not None]
     if passing:
         change, name = min(passing)
@@ -83,9 +89,10 @@ def _sensitivity_table(sensitivity: Sensitivity) -> OutputTable:
                 name,
                 *(f"{value:.2f}" for value in sensitivity.values[at]),
                 f"{100 * sensitivity.win_shares[name]:.1f} %",
+                f"{100 * sensitivity.decided_shares[name]:.1f} %",
                 format_places(*sensitivity.rank_ranges[name]),
                 "–" if name == sensitivity.best else "never" if change is None else f"{change:.2f}",
             ]
         )
-    heads = ["model", *sensitivity.metrics, "best under", "places", "passes the best after"]
+    heads = ["model", *sensitivity.metrics, "best under", "decided under", "places", "passes the best after"]
     return OutputTable(heads, rows)

@@ -77,6 +77,8 @@ def _write_files(
         "sample_scores": frames.sample_score_frame(run, card),
         "samples": frames.sample_frame(run, card),
     }
+    if len(run.count_answers_by_voice()) > 1 and (answers := frames.answer_frame(run, card)) is not None:
+        whole["answers"] = answers
     for name, frame in whole.items():
         files.write_frames([frame], folder, name)
     gone = missing_edits.missing_from_table(run, card.table)

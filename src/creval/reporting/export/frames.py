@@ -7,13 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from creval.core.edit_record import EditKey
 from creval.core.probe import Question
+from creval.reporting.repeated_answers import summarise_answers
 from creval.stats.scorecard import Scorecard
 
 if TYPE_CHECKING:
     import polars
 
-    from creval.store.run import Run
+    from creval.store.run import Run, VerdictRow
 
 _CHUNK = 50_000  # verdicts in memory at a time
 _EDIT_COLUMNS = ("model", "sample", "draw")
@@ -49,6 +51,32 @@ def iter_verdict_frames(run: Run, card: Scorecard) -> Iterator[polars.DataFrame]
         yield frame.with_columns(right=_is_right()).select(order)
         chunk = rows.fetchmany(_CHUNK)
         more = bool(chunk)
+
+
+def answer_frame(run: Run, card: Scorecard) -> polars.DataFrame | None:
+    """A row for each question about an edit that has several answers: what they come to, and how many agree."""
+    import polars
+
+    rows = []
+    wanted, samples = set(card.table.models), set(card.table.samples)
+    for (edit, probe_id), answers in _answers_by_question(run):
+        probe = run.find_probe(edit.sample, probe_id)
+        if edit.model in wanted and edit.sample in samples:
+            found = summarise_answers(probe, answers, use_mean=run.uses_probabilities)
+            rows.append((*edit, probe_id, probe.metric, found.text, found.value, found.agreeing, found.total))
+    if not any(row[-1] > 1 for row in rows):
+        return None
+    schema: dict[str, Any] = dict.fromkeys((*_EDIT_COLUMNS, "probe", "metric", "said"), polars.String)
+    schema |= {"draw": polars.Int64, "value": polars.Float64, "agreeing": polars.Int64, "answers": polars.Int64}
+    return polars.DataFrame(rows, schema=schema, orient="row")
+
+
+def _answers_by_question(run: Run) -> Iterator[tuple[tuple[EditKey, str], list[VerdictRow]]]:
+    """Each edit's answers to each question, in the order in which the first of them came."""
+    found: dict[tuple[EditKey, str], list[VerdictRow]] = {}
+    for answer in run.answers():
+        found.setdefault((answer.edit, answer.probe), []).append(answer)
+    return iter(found.items())
 
 
 def _is_right() -> polars.Expr:

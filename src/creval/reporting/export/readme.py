@@ -12,6 +12,7 @@ from creval.store.manifest import benchmark_title
 
 FILES = {
     "verdicts": "one row a verdict: what one judge said in one repeat to one question on one edit",
+    "answers": "one row for each question about an edit: what several answers come to; only where there are several",
     "scores": "one row a cell: each level, group, model and metric",
     "sample_scores": "one row for each model, sample and metric; several draws are averaged",
     "samples": "one row a sample",
@@ -31,7 +32,9 @@ COLUMNS = {
     "variant": "a deliberate change of the question or the pictures; empty is the plain form",
     "status": "answered, or why there is no answer",
     "value": "in verdicts the answer as a number (yes is 1), in scores the score; empty: none",
-    "said": "the answer as it was given",
+    "said": "the answer as it was given; in answers the majority, or the mean of a scale, and how many of how many",
+    "agreeing": "answers that stand for it: those of the majority, or all that a mean is of",
+    "answers": "answers to the question, also those without a value",
     "explanation": "why, in the judge's words, or why there is no answer",
     "right": "whether the answer is the reference; empty without an answer or a reference",
     "level": "overall, or by which tag samples are grouped",

@@ -16,6 +16,7 @@ from creval.core.probe import Measurement, Probe, Question
 from creval.core.sample import Sample
 from creval.reporting.html.thumbnails import EditHistory, Thumbnail, build_edit_history, edit_thumbnail, make_thumbnail
 from creval.reporting.output import OutputTable
+from creval.reporting.repeated_answers import summarise_answers
 from creval.stats.scorecard import SAMPLE_LEVEL, Scorecard
 from creval.store.run import Run, VerdictRow
 
@@ -198,11 +199,20 @@ def _gallery_sample(run: Run, card: Scorecard, name: str, link: Path | None) -> 
     for answer in run.answers(sample=name):
         answers.setdefault((answer.edit.model, answer.probe), []).append(answer)
     protocol = protocol_of_run(run.manifest)
+    lacking = {e.key.model for e in edits if e.image is None and e.status is not EditStatus.DONE}
+    lacking -= {e.key.model for e in edits if e.image is not None}
     asked = [
         ShownQuestion(
             question,
             [
-                _shown_answer(protocol, question, model, answers.get((model, question.id), ()))
+                _shown_answer(
+                    protocol,
+                    question,
+                    model,
+                    answers.get((model, question.id), ()),
+                    use_mean=run.uses_probabilities,
+                    absence="no edit" if model in lacking else "not asked",
+                )
                 if (model, name) not in run.unsupported
                 else ShownAnswer(model, OPEN, "not supported", "")
                 for model in card.models
@@ -215,16 +225,17 @@ def _gallery_sample(run: Run, card: Scorecard, name: str, link: Path | None) -> 
     return GallerySample(sample, group, images, ways, asked, found)
 
 
-def _shown_answer(protocol: Protocol, question: Question, model: str, answers: Sequence[VerdictRow]) -> ShownAnswer:
-    """All answers of all voices and draws to a question about one model's edit."""
+def _shown_answer(
+    protocol: Protocol, question: Question, model: str, answers: Sequence[VerdictRow], *, use_mean: bool, absence: str
+) -> ShownAnswer:
+    """All answers to a question about one model's edit; `absence` stands where there is none."""
     credits_ = {protocol.credit(question, a.value) for a in answers if a.value is not None} - {None}
     state = UNGRADED if credits_ else OPEN
     if question.reference is not None:
         state = RIGHT if credits_ == {1.0} else WRONG if credits_ == {0.0} else OPEN
-    said = Counter(answer.raw_answer or answer.status for answer in answers)
-    words = ", ".join(name if n == 1 else f"{name} ({n})" for name, n in said.items())
+    words = summarise_answers(question, answers, use_mean=use_mean).text if answers else absence
     whys = dict.fromkeys(answer.explanation for answer in answers if answer.explanation)
-    return ShownAnswer(model, state, words or "not asked", "\n".join(whys))
+    return ShownAnswer(model, state, words, "\n".join(whys))
 
 
 def measurement_table(
@@ -234,7 +245,7 @@ def measurement_table(
 
     def shown(model: str, probe: Measurement) -> str:
         given = answers.get((model, probe.id), ())
-        return ", ".join(one.status if one.value is None else f"{one.value:.4g}" for one in given) or "–"
+        return summarise_answers(probe, given).text if given else "–"
 
     rows = [
         [format_measurement(probe.id, probe.metric), *(shown(name, probe) for name in models)]

@@ -28,3 +28,33 @@ for (const table of document.querySelectorAll("table.sortable")) {
     });
   });
 }
+/* A thumbnail opens large; arrow keys go to those beside it, Escape closes it. */
+const large = document.getElementById("large");
+if (large) {
+  const image = large.appendChild(new Image());
+  let row = [];
+  let at = 0;
+  const show = (step) => {
+    if (!step) return large.close();
+    at = (at + step + row.length) % row.length;
+    image.src = row[at].src;
+    image.alt = row[at].alt;
+    document.getElementById("large-words").textContent = row[at].alt;
+  };
+  for (const button of document.querySelectorAll("button.large")) {
+    button.addEventListener("click", () => {
+      row = [...button.closest(".pictures, .tries").querySelectorAll("button.large img")];
+      at = row.indexOf(button.querySelector("img")) - 1;
+      show(1);
+      large.showModal();
+    });
+  }
+  for (const button of large.querySelectorAll("[data-step]")) {
+    button.addEventListener("click", () => show(Number(button.dataset.step)));
+  }
+  large.addEventListener("click", (event) => event.target === large && large.close());
+  large.addEventListener("keydown", (event) => {
+    const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
+    if (step) show(step);
+  });
+}

@@ -18,8 +18,8 @@ from creval.core.schema import Digits
 from creval.reporting.edit_history import Candidate, edit_steps, is_linear
 from creval.reporting.missing_edits import shorten_reason
 
-THUMBNAIL_SIDE, CANDIDATE_SIDE = 320, 128
-"""Pixels of a thumbnail's longer side: of one to look at, and of one on the way to it."""
+THUMBNAIL_SIDE, CANDIDATE_SIDE = 640, 320
+"""Pixels of a thumbnail's longer side: of one to look at, and of one on the way to it; both open large."""
 _MAX_CANDIDATES = 8  # pictures of one step
 _MAX_REASON_CHARS = 160  # of a reason
 
@@ -69,7 +69,7 @@ def make_thumbnail(path: Path | None, caption: str, link: Path | None, side: int
     except ValueError:  # on another drive
         return Thumbnail(caption, path.resolve().as_uri())
     sent = io.BytesIO()
-    image.save(sent, "JPEG", quality=80, optimize=True)
+    image.save(sent, "JPEG", quality=75, optimize=True)
     return Thumbnail(caption, f"data:image/jpeg;base64,{base64.b64encode(sent.getvalue()).decode('ascii')}")
 
 

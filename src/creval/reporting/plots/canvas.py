@@ -30,6 +30,8 @@ FIGURE_WIDTH = 7.2
 SMALL_FONT = 8.0
 """Points: the smallest words."""
 _LINE_HEIGHT = 0.155  # inches of a line of the smallest words
+TITLE_HEIGHT = 0.3
+"""Inches that a figure's title takes, at its top."""
 _CHAR_WIDTH = 0.0585  # inches of a letter of them, on average
 _STYLE: Mapping[str, Any] = {
     "font.family": "sans-serif",
@@ -195,7 +197,7 @@ def make_figure(
     across = max(1, min(len(entries), int((width - 0.1) / ((longest + 9) * _CHAR_WIDTH))))
     rows = math.ceil(len(entries) / across)
     across = math.ceil(len(entries) / max(rows, 1))  # no row of one below a full one
-    head = 0.3 + (rows * _LINE_HEIGHT * 1.08 + 0.06 if rows else 0.0)
+    head = TITLE_HEIGHT + (rows * _LINE_HEIGHT * 1.08 + 0.06 if rows else 0.0)
     foot = len(caption) * _LINE_HEIGHT + 0.12
     made = Figure(figsize=(width, head + height + foot), layout="constrained")
     made.set_label(_strip_invalid_xml(f"{about} {alt_text}"))

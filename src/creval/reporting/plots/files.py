@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from creval.core.errors import CrevalError
-from creval.reporting.plots.canvas import BACKGROUND, FOREGROUND, caption, figure_texts, plot_style
+from creval.reporting.plots.canvas import BACKGROUND, FOREGROUND, TITLE_HEIGHT, caption, figure_texts, plot_style
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -24,7 +24,7 @@ _METADATA = {
     ".pdf": {"CreationDate": None, "Creator": "creval", "Producer": None},
 }
 _STYLE_RULES = re.compile(r"\s*<defs>\s*<style[^>]*>.*?</style>\s*</defs>", re.DOTALL)
-_VIEW_BOX = re.compile(r'(viewBox="0 0 [0-9.]+ )([0-9.]+)')
+_VIEW_BOX = re.compile(r'(viewBox="0 )0( [0-9.]+ )([0-9.]+)')
 _TAG = re.compile(r"<[^!?][^>]*>")
 _HASHED_ID = re.compile(r'(id="|href="#|url\(#)([a-zA-Z][0-9a-f]{10})(?=["\)])')
 _FONTS = re.compile(r"(font(?:-family)?: [^;\"]*?)'DejaVu Sans'[^;\"]*")
@@ -51,11 +51,11 @@ def save_figure(figure: Figure, path: str | Path) -> None:
 
 
 def figure_svg(figure: Figure, title: str = "", description: str = "") -> str:
-    """A plot as an element of a page, without its caption, which is left to the page.
+    """A plot as an element of a page, without its title and its caption, which are left to the page.
 
     It takes the page's width, its words' colour (`currentColor`) and its ground (`--paper`); its ids are its own.
     """
-    with _without_caption(figure) as share:
+    with _without_words(figure) as (head, foot):
         text = _number_ids(_render(figure, ".svg", transparent=True).decode("utf-8"))
     _, root, rest = _split_root(text)
     own = figure_texts(figure)
@@ -66,25 +66,40 @@ def figure_svg(figure: Figure, title: str = "", description: str = "") -> str:
     rest = _map_tags(rest, lambda tag: _adapt_tag(tag, prefix))
     wide = re.search(r'width="([0-9.]+)pt"', root)
     root = re.sub(r' (?:width|height|version)="[^"]*"', "", root)
-    root = _VIEW_BOX.sub(lambda view: f"{view[1]}{float(view[2]) * (1 - share):.6g}", root)
+    root = _VIEW_BOX.sub(lambda view: _crop_view(view, head, foot), root)
     most = f' style="width: 100%; max-width: {wide[1]}pt; height: auto"' if wide else ""
     root = root[:-1] + f'{most} stroke-linejoin="round" stroke-linecap="butt">'
     root, inside = _add_title(root, prefix, title, description)
     return f"{root}{inside}{rest}".strip()
 
 
+def _crop_view(view: re.Match[str], head: float, foot: float) -> str:
+    """A view box without these shares of its height at the top and at the bottom."""
+    height = float(view[3])
+    return f"{view[1]}{height * head:.6g}{view[2]}{height * (1 - head - foot):.6g}"
+
+
 @contextmanager
-def _without_caption(figure: Figure) -> Iterator[float]:
-    """A plot whose caption is not drawn, and how much of its height that leaves empty below."""
-    foot: Any = figure.subfigs[-1] if caption(figure) else None
-    if foot is None:
-        yield 0.0
-        return
-    foot.set_visible(False)
+def _without_words(figure: Figure) -> Iterator[tuple[float, float]]:
+    """A plot whose title and caption are not drawn, and how much of its height that leaves empty above and below."""
+    hidden: list[Any] = []
+    head = foot = 0.0
+    if figure.subfigs:
+        height = figure.get_size_inches()[1]
+        title: Any = getattr(figure.subfigs[0], "_suptitle", None)
+        if title is not None:
+            hidden.append(title)
+            head = TITLE_HEIGHT / height
+        if caption(figure):
+            hidden.append(figure.subfigs[-1])
+            foot = hidden[-1].bbox.height / figure.bbox.height
+    for part in hidden:
+        part.set_visible(False)
     try:
-        yield foot.bbox.height / figure.bbox.height
+        yield head, foot
     finally:
-        foot.set_visible(True)
+        for part in hidden:
+            part.set_visible(True)
 
 
 def _adapt_tag(tag: str, prefix: str) -> str:

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from creval.core.formatting import escape_control
 
 _BREAKS = re.compile(r"(?<=[-_/ .:+])")
+_MAX_WORD_CHARS = 30
 INVALID_XML = re.compile("[\ud800-\udfff\ufffe\uffff]")
 """What no file of XML may hold."""
 
@@ -43,6 +44,28 @@ def wrap_label(text: str, width: int, lines: int = 2) -> str:
         flat = shorten_middle(escape_control(text), width * lines)
         found = [flat[at : at + width] for at in range(0, len(flat), width)]
     return "\n".join(escape_plot_text(line.rstrip()) for line in found)
+
+
+def wrap_words(text: str, width: int, lines: int) -> str:
+    """Text in lines of about so many characters, never broken inside a word.
+
+    Lines grow with the longest word, and so that all fits in so many lines; only a word that no plot has room for is
+    shortened.
+
+    >>> wrap_words("Contextualization", 16, 3)
+    'Contextualization'
+    """
+    words = [shorten_middle(word, _MAX_WORD_CHARS) for word in escape_control(text).split()]
+    found: list[str] = []
+    for room in range(max([width, *map(len, words)]), _MAX_WORD_CHARS * len(words) + 1):
+        found = [""]
+        for word in words:
+            if found[-1] and len(found[-1]) + 1 + len(word) > room:
+                found.append("")
+            found[-1] = f"{found[-1]} {word}".lstrip()
+        if len(found) <= lines:
+            break
+    return "\n".join(map(escape_plot_text, found))
 
 
 def model_labels(models: Iterable[str], width: int = 30, lines: int = 1) -> dict[str, str]:

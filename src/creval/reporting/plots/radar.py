@@ -10,7 +10,7 @@ import numpy as np
 
 from creval.core.formatting import format_value
 from creval.reporting.plots import canvas, selection
-from creval.reporting.plots.names import escape_plot_text, model_labels, wrap_label
+from creval.reporting.plots.names import escape_plot_text, model_labels, wrap_label, wrap_words
 from creval.stats.scorecard import MIN_CLUSTERS, Scorecard, ScoreEstimate
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def radar(
         left_out += "`metrics` draws others. "
     across = 1 if crowded or len(columns) == 1 else 2
     rows = math.ceil(len(columns) / across)
-    ends = [wrap_label(group, 20, 2) if crowded else wrap_label(group, 16, 3) for group in groups]
+    ends = [wrap_words(group, 20, 2) if crowded else wrap_words(group, 16, 3) for group in groups]
     place = _RadarLayout(across, rows, max(len(line) for end in ends for line in end.split("\n")), crowded)
     drawn = [[[card.cell(name, column, group, level) for group in groups] for name in models] for column in columns]
     made, body = canvas.make_figure(

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 _CORNERS = np.array([[0.5, np.sqrt(3) / 2], [0.0, 0.0], [1.0, 0.0]])
 """Where each metric alone counts: the first on top, the second left, the third right."""
 _TOLERANCE = 1e-9  # values that are the same
+_STEPS = 40  # into which each weight is divided to see where it is decided who is best
+_WIDE = 1e6  # a lead beyond all others
 _MIN_AREA = 1e-5  # of an area that can be seen
 
 
@@ -38,12 +40,14 @@ def ternary(
         raise CrevalError("with one model there is nobody to be better: weights change nothing.")
     regions = {at: region for at, region in enumerate(best_regions(sensitivity.values)) if len(region)}
     shown = model_labels(sensitivity.models, 19, 2)
+    grid = np.array([(a, b, _STEPS - a - b) for a in range(_STEPS + 1) for b in range(_STEPS + 1 - a)]) / _STEPS
+    leads = np.clip(sensitivity.lead_low(grid), -_WIDE, _WIDE)
     fields = {at: _region_label(sensitivity, shown, at, region) for at, region in regions.items()}
     made, body = canvas.make_figure(
         f"Best model by the weights of {', '.join(map(escape_plot_text, sensitivity.metrics))}",
         f"{about}A corner: that metric alone. A place between them: its weights. Percent: the "
-        "share of the triangle. Models that are best nowhere are not shown; equal ones share a "
-        "field.",
+        "share of the triangle. Hatched: who is best there is not decided (the 95 % interval of the lead reaches 0). "
+        "Models that are best nowhere are not shown; equal ones share a field.",
         4.5,
         alt_text=f"Best: {'; '.join(words.replace(chr(10), ' ') for words in fields.values())}.",
         width=6.2,
@@ -56,6 +60,11 @@ def ternary(
     for at, region in regions.items():
         colour = canvas.COLOURS[at % len(canvas.COLOURS)]
         axes.fill(*region.T, facecolor=(colour, 0.32), edgecolor=canvas.FOREGROUND, linewidth=0.9)
+    if (leads <= 0).any():
+        x, y = (grid @ _CORNERS).T
+        hatched = axes.tricontourf(x, y, leads, levels=[-2 * _WIDE, 0], colors="none", hatches=["////"])
+        hatched.set_edgecolor((canvas.FOREGROUND, 0.35))
+        hatched.set_linewidth(0)
     corners = []
     for metric, (x, y), away in zip(sensitivity.metrics, _CORNERS, (0.05, -0.055, -0.055), strict=True):
         alone = f"{escape_plot_text(metric)} alone"
@@ -84,7 +93,8 @@ def _region_label(sensitivity: Sensitivity, shown: Mapping[str, str], at: int, r
     equal = np.abs(sensitivity.values - sensitivity.values[at]).max(axis=1) < _TOLERANCE
     several = [shown[name] for name, same in zip(sensitivity.models, equal, strict=True) if same]
     part = 100 * _polygon_area(region) / _polygon_area(_CORNERS)
-    return "\n".join([*several, f"{part:.0f} %" if part >= 1 else "under 1 %"])
+    decided = "" if any(sensitivity.decided_shares[sensitivity.models[n]] for n in np.flatnonzero(equal)) else ", open"
+    return "\n".join([*several, f"{part:.0f} %{decided}" if part >= 1 else f"under 1 %{decided}"])
 
 
 def best_regions(values: Floats) -> list[Floats]:

@@ -11,6 +11,7 @@ import numpy as np
 from creval.core.errors import CrevalError
 from creval.core.human_ratings import Rating
 from creval.stats.aggregate import divide, nan_mean
+from creval.stats.bootstrap import percentile_interval
 from creval.stats.human.paired_series import (
     ClusterResamples,
     CorrelationEstimates,
@@ -37,6 +38,8 @@ from creval.stats.human.ratings import (
 from creval.stats.human.weight_fit import FittedWeights, fit_weights
 from creval.stats.intervals import Estimate, clustered_proportion
 from creval.stats.score_table import Floats
+
+_EQUAL = 1e-9  # correlations that are the same
 
 
 @dataclass(frozen=True)
@@ -169,6 +172,26 @@ def align_metric(
     sample = correlate_series(found, resamples)
     decided = pairwise_accuracy(pairs, scores.clusters)
     return MetricAlignment(metric, model, sample, decided, models, size)
+
+
+def indistinguishable_from_best(aligned: Sequence[MetricAlignment]) -> list[str]:
+    """Return the metrics that may go best with people: the one that does here, and those not decidedly below it.
+
+    Over samples, means of the rank correlations over the series that all have, by paired resamples; over models, where
+    there are none, by intervals that do not overlap.
+    """
+    common = set.intersection(*(set(one.over_samples.by_series) for one in aligned)) if aligned else set()
+    if common:
+        means = [np.mean([one.over_samples.ranked[name] for name in sorted(common)], axis=0) for one in aligned]
+        best = max(range(len(aligned)), key=lambda at: float(means[at][0]))
+        beaten = [float(percentile_interval(means[best][1:] - mean[1:])[0]) > _EQUAL for mean in means]
+    else:
+        found = [one.over_models["spearman"] for one in aligned]
+        values = [-np.inf if one.value is None else one.value for one in found]
+        best = int(np.argmax(values))
+        low = found[best].low
+        beaten = [low is not None and one.high is not None and low > one.high for one in found]
+    return [one.metric for at, one in enumerate(aligned) if at == best or not beaten[at]]
 
 
 def win_shares(preferences: Floats, pairs: EditComparisons, models: int) -> Floats:

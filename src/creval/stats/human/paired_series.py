@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
@@ -98,11 +98,15 @@ def comparisons_from_preferences(preferences: Iterable[Preference], scores: Floa
 
 @dataclass(frozen=True)
 class SeriesCorrelations:
-    """Correlations in each series, and their mean by Fisher's z; `skipped` are series with too little variation."""
+    """Correlations in each series, and their mean by Fisher's z; `skipped` are series with too little variation.
+
+    `ranked` has each series' rank correlation as z: its value, then that of each resample.
+    """
 
     mean: CorrelationEstimates
     by_series: Mapping[str, CorrelationEstimates]
     skipped: tuple[str, ...]
+    ranked: Mapping[str, Floats] = field(default_factory=dict, repr=False, compare=False)
 
 
 class ClusterResamples:
@@ -146,7 +150,7 @@ def correlate_series(series: Sequence[PairedSeries], resamples: ClusterResamples
     if not found:
         return SeriesCorrelations(NO_CORRELATIONS, {}, flat)
     mean = {kind: _estimate_from_draws(np.tanh(np.mean(z, axis=0)), most) for kind, z in sums.items()}
-    return SeriesCorrelations(mean, found, flat)
+    return SeriesCorrelations(mean, found, flat, dict(zip(found, sums["spearman"], strict=True)))
 
 
 def _distinct_values(series: PairedSeries, counts: Floats) -> tuple[Floats, Floats, Floats]:

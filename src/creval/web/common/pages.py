@@ -17,7 +17,7 @@ from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
+from starlette.routing import BaseRoute, Route
 
 from creval.core.errors import CrevalError
 from creval.core.formatting import escape_control, pluralise
@@ -85,7 +85,7 @@ def describe_error(error: Exception) -> tuple[str, int]:
 
 
 def guarded_app(
-    routes: Sequence[Route],
+    routes: Sequence[BaseRoute],
     handlers: Mapping[Any, Any],
     host: str,
     names: tuple[str, ...],

@@ -24,7 +24,14 @@ from creval.core.formatting import escape_control, pluralise
 from creval.web.common.browser_images import THUMBNAIL_SIDES, BrowserImages
 from creval.web.common.forms import is_json_request, read_form
 from creval.web.common.pages import describe_error, guarded_app, link, load_templates, paginate, query_params, to_utf8
-from creval.web.review.cards import ReviewCard, build_card, build_cards, group_version
+from creval.web.review.cards import (
+    ReviewCard,
+    build_card,
+    build_cards,
+    build_new_item_form,
+    group_version,
+    submitted_fields,
+)
 from creval.web.review.decisions import TAKE_THEIRS, DecisionResult, accept_all_open, apply_decision, item_index
 from creval.web.review.progress import (
     LIST_FILTERS,
@@ -35,6 +42,7 @@ from creval.web.review.progress import (
 )
 from creval.web.viewer.sample_images import sample_image
 
+_MAX_QUERY_CHARS = 200
 _STALE_FORM = "This page is from before creval was started again. Your text is still here: save it again."
 
 
@@ -55,6 +63,7 @@ class ReviewApp:
             Route("/next", self.next_group),
             Route("/decide", self.decide, methods=["POST"]),
             Route("/accept", self.accept, methods=["POST"]),
+            Route("/add", self.add, methods=["POST"]),
             Route("/picture", self.image),
         ]
         handlers = dict.fromkeys((HTTPException, CrevalError, OSError), self._error)
@@ -62,18 +71,18 @@ class ReviewApp:
 
     async def start(self, request: Request) -> Response:
         asked = query_params(request)
-        show = require_list_filter(asked.get("show", ""))
-        chosen = self._progress.listed_groups(show)
-        page = paginate(asked.get("page", ""), len(chosen), "/", {"show": show})
+        show, query = require_list_filter(asked.get("show", "")), asked.get("q", "")[:_MAX_QUERY_CHARS]
+        chosen = self._progress.listed_groups(show, query)
+        page = paginate(asked.get("page", ""), len(chosen), "/", {"show": show, "q": query})
         lines = [
             (one, _group_url(one.id, show), link("/picture", group=to_utf8(one.id), size="small") if one.images else "")
             for one in chosen[page.first_line - 1 : page.last_line]
         ]
         counts = self._progress.counts()
-        tabs = [(name, link("/", show=name), counts[name]) for name in LIST_FILTERS]
+        tabs = [(name, link("/", show=name, q=query), counts[name]) for name in LIST_FILTERS]
         left = self._progress.next_undecided(None, show) is not None
         onward = _next_group_url(show if left else "")
-        found = {"lines": lines, "page": page, "tabs": tabs, "show": show, "onward": onward}
+        found = {"lines": lines, "page": page, "tabs": tabs, "show": show, "onward": onward, "q": query}
         return self._page("review", found)
 
     async def group(self, request: Request) -> Response:
@@ -139,6 +148,28 @@ class ReviewApp:
             outcome = await run_in_threadpool(work)
         return self._respond(request, outcome, show, _next_group_url(show, name))
 
+    async def add(self, request: Request) -> Response:
+        """Add an item to a group, as it was written on its page."""
+        name, show, sent = await self._read_post(request)
+
+        def work() -> Response:
+            group = self._progress.read(name)
+            wrong, status = _STALE_FORM, 403
+            if self._has_valid_token(sent):
+                try:
+                    added = self._progress.add(group.id, submitted_fields(group.new_item, sent))
+                except CrevalError as error:
+                    wrong, status = f"Not added: {error}", 422
+                else:
+                    group = self._progress.read(group.id)
+                    card = build_card(group, item_index(group, to_utf8(added)), show)
+                    back = link("/group", id=to_utf8(group.id), show=show, saved=to_utf8(added))
+                    return RedirectResponse(f"{back}#{card.anchor}", 303)
+            return self._group_page(group, show, build_cards(group, show), wrong, status, sent)
+
+        async with self._writing:
+            return await run_in_threadpool(work)
+
     async def _read_post(self, request: Request) -> tuple[str, str, Mapping[str, str]]:
         """The group that something was sent about; the list; what was sent."""
         sent, asked = await read_form(request), query_params(request)
@@ -167,12 +198,19 @@ class ReviewApp:
             "total": f"{total.decided:,} of {total.total:,} decided",
             "version": group_version(outcome.group),
             "token": self._token,
+            "instruction": to_utf8(escape_control(outcome.group.instruction)),
             "onward": _next_group_url(show, outcome.group.id),
         }
         return JSONResponse(found, outcome.status)
 
     def _group_page(
-        self, group: ReviewGroup, show: str, cards: Sequence[ReviewCard], wrong: str = "", status: int = 200
+        self,
+        group: ReviewGroup,
+        show: str,
+        cards: Sequence[ReviewCard],
+        wrong: str = "",
+        status: int = 200,
+        new: Mapping[str, str] | None = None,
     ) -> Response:
         before, behind = self._progress.neighbours(group.id, show)
         listed = [one.id for one in self._progress.listed_groups(show)]
@@ -186,6 +224,9 @@ class ReviewApp:
             "decided": _format_decided(group),
             "version": group_version(group),
             "accept": link("/accept", group=to_utf8(group.id), show=show),
+            "add": link("/add", group=to_utf8(group.id), show=show),
+            "new_fields": build_new_item_form(group, new),
+            "adding": new is not None,
             "previous": "" if before is None else _group_url(before, show),
             "next": "" if behind is None else _group_url(behind, show),
             "onward": _next_group_url(show, group.id),

@@ -68,6 +68,14 @@ def build_cards(group: ReviewGroup, show: str) -> list[ReviewCard]:
     return [build_card(group, place, show) for place in range(len(group.items))]
 
 
+def build_new_item_form(group: ReviewGroup, submitted: Mapping[str, str] | None = None) -> list[FormField]:
+    """The fields of an item that can be added to a group; none where none can."""
+    return [
+        _form_field(form_field_name(number), field, (submitted or {}).get(form_field_name(number)))
+        for number, field in enumerate(group.new_item)
+    ]
+
+
 def form_field_name(number: int) -> str:
     return f"field-{number}"
 
@@ -103,11 +111,10 @@ def normalise_newlines(text: str) -> str:
     return to_utf8(text.replace("\r\n", "\n").replace("\r", "\n").replace("\0", "\ufffd"))
 
 
-def submitted_fields(item: ReviewItem, sent: Mapping[str, str]) -> dict[str, str]:
+def submitted_fields(fields: Sequence[ReviewField], sent: Mapping[str, str]) -> dict[str, str]:
     """The fields of an item as a form has them; what was not touched stays to the letter."""
     return {
-        field.name: _submitted_text(field, sent.get(form_field_name(number)))
-        for number, field in enumerate(item.fields)
+        field.name: _submitted_text(field, sent.get(form_field_name(number))) for number, field in enumerate(fields)
     }
 
 

@@ -51,7 +51,7 @@ def apply_decision(
         raise HTTPException(400, "That can be neither saved, accepted, dropped nor reopened.")
     verdict = _VERDICTS.get(act, item.verdict)
     try:
-        fields = submitted_fields(item, form)
+        fields = submitted_fields(item.fields, form)
         if item_version(item) != form.get("version") and not _is_unchanged(item, verdict, fields):
             return _conflict(group, build_card(group, index, show, form), act)
         progress.decide(group.id, item, verdict, fields)

@@ -5,7 +5,8 @@ All groups are read once at the start; after that, each when its page is opened 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -15,6 +16,7 @@ from creval.web.common.pages import to_utf8
 
 LIST_FILTERS = ("", "open", "flagged", "dropped")
 """Which groups a list can show: all, or those with such an item."""
+_WORD = re.compile(r"\w+")
 _MAX_NOTES = 3  # reasons that a list gives for a group
 
 
@@ -29,6 +31,7 @@ class GroupProgress(NamedTuple):
     dropped: int
     flagged: int
     notes: tuple[str, ...]
+    text: str = ""
 
     @property
     def decided(self) -> int:
@@ -38,8 +41,10 @@ class GroupProgress(NamedTuple):
     def open(self) -> int:
         return self.total - self.decided
 
-    def matches(self, show: str) -> bool:
-        """Whether a list shows it."""
+    def matches(self, show: str, words: Sequence[str] = ()) -> bool:
+        """Whether a list shows it, and words that begin with all of these, in lower case, stand in it."""
+        if not all(f" {word}" in self.text for word in words):
+            return False
         found = {"open": self.open, "flagged": self.flagged, "dropped": self.dropped}
         return bool(found.get(show, True))
 
@@ -82,6 +87,13 @@ class ReviewProgress:
         except OSError as error:
             raise CrevalError(f"it could not be written: {error}.") from error
 
+    def add(self, group: str, fields: Mapping[str, str]) -> str:
+        """Add an item to a group; the group has to be read again."""
+        try:
+            return self._review.add(group, fields)
+        except OSError as error:
+            raise CrevalError(f"it could not be written: {error}.") from error
+
     def cached_group(self, group: str) -> GroupProgress:
         """A group as it was when it was last read."""
         return self._groups[group]
@@ -92,9 +104,10 @@ class ReviewProgress:
         sums = {name: sum(getattr(one, name) for one in self.groups) for name in counted}
         return GroupProgress("", self._review.title, {}, **sums, notes=())
 
-    def listed_groups(self, show: str) -> list[GroupProgress]:
-        """The groups that a list shows, in their order."""
-        return [one for one in self.groups if one.matches(show)]
+    def listed_groups(self, show: str, query: str = "") -> list[GroupProgress]:
+        """The groups that a list shows, in their order; those with all words of a search, or words that begin so."""
+        words = _WORD.findall(query.casefold())
+        return [one for one in self.groups if one.matches(show, words)]
 
     def counts(self) -> dict[str, int]:
         """How many groups each list shows."""
@@ -128,6 +141,7 @@ def summarise_group(group: ReviewGroup) -> GroupProgress:
     """How far a group is."""
     verdicts = [item.verdict for item in group.items]
     notes = dict.fromkeys(note for item in group.items for note in item.notes)
+    texts = [group.id, group.heading, *(field.text for item in group.items for field in item.fields)]
     return GroupProgress(
         group.id,
         group.heading,
@@ -137,4 +151,5 @@ def summarise_group(group: ReviewGroup) -> GroupProgress:
         verdicts.count(DROPPED),
         sum(bool(item.notes) for item in group.items),
         tuple(notes)[:_MAX_NOTES],
+        "".join(f" {word}" for text in texts for word in _WORD.findall(text.casefold())),
     )

@@ -178,6 +178,8 @@ function take(found, anchor = "", sent = {}) {
   document.querySelector("form.all input[name=version]").value = found.version;
   document.getElementById("decided").textContent = found.decided;
   document.getElementById("total").textContent = found.total;
+  const asked = document.getElementById("asked-for");
+  if (asked) asked.textContent = found.instruction;
 }
 
 const about = (item) => item?.querySelector("form").getAttribute("action");
@@ -284,7 +286,20 @@ const keys = {
     mark(meant());
     const field = meant()?.querySelector("textarea, select, input[type=radio]:checked");
     field?.focus();
+    if (field?.localName === "textarea") field.setSelectionRange(field.value.length, field.value.length);
     return field != null;
+  },
+  "+": () => {
+    const adding = document.querySelector("details.add");
+    if (!adding) return false;
+    adding.open = true;
+    adding.querySelector("textarea").focus();
+    return true;
+  },
+  "/": () => {
+    const box = document.getElementById("q");
+    box?.focus();
+    return box != null;
   },
   t: () => choose("theirs"),
   m: () => choose("mine"),

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from creval.core import formatting
 from creval.core.edit_record import EditKey
-from creval.core.probe import Measurement, Probe, Question
-from creval.core.scales import NamedChoice, get_scale
+from creval.core.probe import Measurement, Probe
+from creval.core.scales import get_scale
 from creval.core.schema import Digits
 from creval.core.verdict import VerdictStatus
+from creval.reporting.repeated_answers import summarise_answers
 from creval.store.run import METRIC_VOICE_PREFIX, VerdictRow, reduce_answers
 from creval.web.common.pages import link
 from creval.web.viewer.snapshot import AnswerState, Snapshot, probe_credit
@@ -21,6 +20,7 @@ STATE_SIGNS = {
     AnswerState.WRONG: "✗",
     AnswerState.UNANSWERED: "–",
     AnswerState.UNASKED: "·",
+    AnswerState.NO_EDIT: "",
     AnswerState.UNSCORED: "",
 }
 
@@ -52,32 +52,16 @@ def model_answer(
     plain = [one for one in verdicts if not one.variant]
     if not plain and edit_of in snapshot.unsupported:
         return _make_answer(snapshot, AnswerState.UNSCORED, "not supported")
+    if not plain and edit_of in snapshot.without_edit:
+        return _make_answer(snapshot, AnswerState.NO_EDIT, "no edit")
     if not plain:
         return _make_answer(snapshot, AnswerState.UNASKED, "")
     draws: dict[int, list[float | None]] = {}
     for one in plain:
         draws.setdefault(one.edit.draw, []).append(one.value)
     values = [reduce_answers(probe, given, uses_probabilities(snapshot)) for given in draws.values()]
-    return _make_answer(snapshot, _combined_state(snapshot, probe, values), _summarise_answers(snapshot, probe, plain))
-
-
-def _summarise_answers(snapshot: Snapshot, probe: Probe, verdicts: Sequence[VerdictRow]) -> str:
-    """Several answers in a few words: how often each was given, or on a scale their mean."""
-    counts = Counter(_answer_text(snapshot, probe, one) for one in verdicts)
-    if len(counts) == 1:
-        return next(iter(counts))
-    given = [one.value for one in verdicts if one.value is not None]
-    if given and (isinstance(probe, Measurement) or not _counts_answers(snapshot, probe)):
-        mean = formatting.format_value(sum(given) / len(given), Digits(2 if max(given) > 1 else 4))
-        rest = f" of {len(verdicts)}" if len(given) < len(verdicts) else ""
-        return f"{mean} (mean of {len(given)}{rest})"
-    return ", ".join(f"{word} × {count}" if count > 1 else word for word, count in counts.most_common())
-
-
-def _counts_answers(snapshot: Snapshot, probe: Question) -> bool:
-    """Whether several answers are counted; numbers and probabilities have a mean."""
-    scale = get_scale(probe.scale)
-    return isinstance(scale, NamedChoice) or (probe.scale == "yes/no" and not uses_probabilities(snapshot))
+    said = summarise_answers(probe, plain, use_mean=uses_probabilities(snapshot), digits=_digits(snapshot, probe))
+    return _make_answer(snapshot, _combined_state(snapshot, probe, values), said.text)
 
 
 def voice_answers(snapshot: Snapshot, probe: Probe, verdicts: Sequence[VerdictRow]) -> list[VoiceAnswer]:
@@ -124,12 +108,12 @@ def _combined_state(snapshot: Snapshot, probe: Probe, values: Sequence[float | N
 
 
 def _answer_text(snapshot: Snapshot, probe: Probe, verdict: VerdictRow) -> str:
-    if verdict.value is None:
-        return verdict.status
-    if isinstance(probe, Measurement):
-        return formatting.format_value(verdict.value, snapshot.schema.find_metric(probe.metric).digits)
-    said = verdict.raw_answer or f"{verdict.value:g}"
-    return f"{said} ({verdict.value:.2f})" if uses_probabilities(snapshot) and verdict.value not in (0.0, 1.0) else said
+    digits = _digits(snapshot, probe)
+    return summarise_answers(probe, [verdict], use_mean=uses_probabilities(snapshot), digits=digits).text
+
+
+def _digits(snapshot: Snapshot, probe: Probe) -> Digits | None:
+    return snapshot.schema.find_metric(probe.metric).digits if isinstance(probe, Measurement) else None
 
 
 def _make_answer(snapshot: Snapshot, state: AnswerState, words: str) -> ModelAnswer:

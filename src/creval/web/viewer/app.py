@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
 from collections.abc import Callable
 from functools import partial
 from typing import Any
+from urllib.parse import quote
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -38,10 +40,7 @@ class Viewer:
 
     def __init__(self, live: LiveSnapshot) -> None:
         self._live, self._images, self._templates = live, BrowserImages(), load_templates()
-
-    def app(self, host: str = "127.0.0.1", names: tuple[str, ...] = (), token: str = "") -> Starlette:
-        """The application, for a server that listens at `host`, and whose pages need a token if one is given."""
-        routes = [
+        self._routes = [
             Route("/", self.start),
             Route("/model", self.model),
             *(Route(f"/{name}", partial(self._filtered_page, name, build)) for name, build in _FILTERED_PAGES.items()),
@@ -49,8 +48,16 @@ class Viewer:
             Route("/search", self.search),
             Route("/picture", self.image),
         ]
-        handlers = dict.fromkeys((HTTPException, CrevalError, sqlite3.Error, OSError), self._error)
-        return guarded_app(routes, handlers, host, names, token=token)
+        self._handlers = dict.fromkeys((HTTPException, CrevalError, sqlite3.Error, OSError), self._error)
+        self.pages = Starlette(routes=self._routes, exception_handlers=self._handlers)
+        """The pages alone, for an application that guards them."""
+
+    def app(self, host: str = "127.0.0.1", names: tuple[str, ...] = (), token: str = "") -> Starlette:
+        """The application, for a server that listens at `host`, and whose pages need a token if one is given."""
+        return guarded_app(self._routes, self._handlers, host, names, token=token)
+
+    def close(self) -> None:
+        self._live.close()
 
     def start(self, request: Request) -> Response:
         at = self._live.get()
@@ -106,12 +113,18 @@ class Viewer:
             "q": query_params(request).get("q", ""),
             "problem": self._live.problem,
             "outcomes": outcome_labels(at),
+            "listed": bool(request.scope.get("root_path")),
         }
-        page = self._templates.get_template(f"{name}.html")
-        return HTMLResponse(page.render(common | found), status)
+        page = self._templates.get_template(f"{name}.html").render(common | found)
+        return HTMLResponse(_below_root(page, request.scope.get("root_path", "")), status)
 
     def _error(self, request: Request, error: Exception) -> Response:
         sentence, status = describe_error(error)
         if isinstance(error, _UnreadableRunError | sqlite3.Error):
             sentence, status = f"The run cannot be read at the moment: {str(error).rstrip('.')}. Try again.", 503
         return self._page(request, "error", {"sentence": sentence}, status)
+
+
+def _below_root(page: str, root: str) -> str:
+    """A page whose links stay below `root`: among several runs. A quotation mark in a text is escaped."""
+    return re.sub(r'="/(?!static/)', lambda _: f'="{quote(root)}/', page) if root else page

@@ -18,6 +18,7 @@ OUTCOMES = {
     "wrong": AnswerState.WRONG,
     "unanswered": AnswerState.UNANSWERED,
     "unasked": AnswerState.UNASKED,
+    "no_edit": AnswerState.NO_EDIT,
 }
 ORDERS = ("worst", "best", "apart")
 _MAX_NAME_CHARS = 1_000  # characters of a name
@@ -197,7 +198,7 @@ def outcome_labels(snapshot: Snapshot) -> dict[str, str]:
     unanswered, unasked = "unanswered", "not asked yet"
     if snapshot.measured_only:
         unanswered, unasked = "not measured", "not measured yet"
-    return {"right": right, "wrong": wrong, "unanswered": unanswered, "unasked": unasked}
+    return {"right": right, "wrong": wrong, "unanswered": unanswered, "unasked": unasked, "no_edit": "no edit"}
 
 
 def filtered_question_mask(filters: Filters, snapshot: Snapshot) -> NDArray[np.bool_]:

@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from creval.analysis.scoring_options import ViewOptions
 from creval.store.lookup import RunLookup
 from creval.web.viewer.search_index import TextIndex
 from creval.web.viewer.snapshot import Snapshot, take_snapshot
@@ -23,8 +24,10 @@ StatusCallback = Callable[[str], None]
 class LiveSnapshot:
     """The newest snapshot of the run in a folder, and the index of its texts."""
 
-    def __init__(self, folder: Path, watch: StatusCallback = lambda _: None) -> None:
-        self.folder = folder
+    def __init__(
+        self, folder: Path, watch: StatusCallback = lambda _: None, scoring: ViewOptions | None = None
+    ) -> None:
+        self.folder, self._scoring = folder, scoring or {}
         self.index = TextIndex()
         self._changed = threading.Condition()
         self._requests, self._served, self._closed, self._busy = 0, 0, False, False
@@ -123,11 +126,11 @@ class LiveSnapshot:
         """Take a snapshot, then bring the index and the scores up to date."""
         with RunLookup(self.folder) as run:
             self._watch("reading the run")
-            taken = take_snapshot(run, self._snapshot)
+            taken = take_snapshot(run, self._snapshot, self._scoring)
             if self._snapshot is not None:
                 self._publish(taken)
             self._watch("indexing its texts")
-            self.index.update(run)
+            self.index.update(run, taken.models, taken.samples)
         self._watch("scoring")
         self._publish(taken.with_scores())
 

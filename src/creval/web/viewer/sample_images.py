@@ -22,8 +22,8 @@ from creval.web.viewer.snapshot import Snapshot
 
 _HISTORY_KEYS = frozenset({"instruction", "plan", "scores", "picked_from"})  # where its way is shown
 _STATUS_LABELS = {
-    EditStatus.DONE: "No picture",
-    EditStatus.ABSENT: "No picture",
+    EditStatus.DONE: "No image",
+    EditStatus.ABSENT: "No edit",
     EditStatus.REFUSED: "Refused",
     EditStatus.FAILED: "Failed",
     EditStatus.UNSUPPORTED: "Not supported",
@@ -45,7 +45,7 @@ class SampleImage(NamedTuple):
     scores: Sequence[tuple[str, str]] = ()
     metadata: str = ""
     parents: Sequence[tuple[str, str]] = ()
-    state: str = "No picture"
+    state: str = "No image"
 
 
 class EditHistoryView(NamedTuple):
@@ -92,9 +92,10 @@ def list_sample_images(snapshot: Snapshot, sample: Sample, edits: Sequence[Edit]
 
 
 def _sort_edits(snapshot: Snapshot, edits: Sequence[Edit]) -> list[Edit]:
-    """Edits, the best model's first."""
+    """Edits of the models that are shown, the best model's first."""
     order = {model: place for place, model in enumerate(models_by_rank(snapshot))}
-    return sorted(edits, key=lambda edit: (order.get(edit.key.model, len(order)), edit.key.draw))
+    shown = (edit for edit in edits if edit.key.model in order)
+    return sorted(shown, key=lambda edit: (order[edit.key.model], edit.key.draw))
 
 
 def list_edit_histories(snapshot: Snapshot, sample: Sample, edits: Sequence[Edit]) -> list[EditHistoryView]:
@@ -127,7 +128,7 @@ def _edit_step_view(snapshot: Snapshot, sample: Sample, edit: Edit, number: int,
 
 def _edit_image(sample: Sample, name: str, title: str, edit: Edit) -> SampleImage:
     """An edit's picture, or what became of it."""
-    missing = "" if edit.image else edit.reason or "Nobody said why."
+    missing = "" if edit.image else edit.reason or "No reason was given."
     made = sample_image(name, title, edit.image, missing, sample=sample.id, name=name)
     return made._replace(state=_STATUS_LABELS[edit.status])
 

@@ -10,10 +10,11 @@ from __future__ import annotations
 import re
 import sqlite3
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import NamedTuple
 
+from creval.core.sample import Sample
 from creval.store.lookup import RunLookup
 
 KINDS = INSTRUCTION, QUESTION, EXPLANATION = "instruction", "question", "explanation"
@@ -56,24 +57,30 @@ class TextIndex:
                 " row INTEGER);"
             )
         self._texts: frozenset[tuple[str, str, str]] = frozenset()
+        self._models: frozenset[str] = frozenset()
         self._row = self._reply = self._count = 0
 
-    def update(self, run: RunLookup) -> None:
-        """Add what has come since the last time; where something has gone, begin anew."""
-        texts = frozenset(_iter_texts(run))
-        count = run.count_verdicts()
+    def update(
+        self, run: RunLookup, models: Sequence[str] | None = None, samples: Mapping[str, Sample] | None = None
+    ) -> None:
+        """Add what has come since the last time about these or all; where something has gone, begin anew."""
+        models, samples = run.models if models is None else models, run.samples if samples is None else samples
+        listed = list(_iter_texts(run, samples))
+        texts, count = frozenset(listed), run.count_verdicts()
         with self._lock:
-            if count < self._count or not self._texts <= texts:
+            if count < self._count or not self._texts <= texts or not self._models <= set(models):
                 self._clear()
-            fresh = [text for text in _iter_texts(run) if text not in self._texts]
+            fresh = [text for text in listed if text not in self._texts]
         for kind in (INSTRUCTION, QUESTION):
             mine = [text for text in fresh if bool(text[1]) == (kind == QUESTION)]
             self._add(kind, ((text, (sample, probe, 0)) for sample, probe, text in mine))
-        self._add(EXPLANATION, self._explanations(run))
-        self._texts, self._count = texts, count
+        self._add(EXPLANATION, self._explanations(run, models, samples))
+        self._texts, self._count, self._models = texts, count, frozenset(models)
 
-    def _explanations(self, run: RunLookup) -> Iterator[tuple[str, tuple[str, str, int]]]:
-        for row, reply, explanation in run.explanations(self._row, self._reply):
+    def _explanations(
+        self, run: RunLookup, models: Sequence[str], samples: Mapping[str, Sample]
+    ) -> Iterator[tuple[str, tuple[str, str, int]]]:
+        for row, reply, explanation in run.explanations(self._row, self._reply, models, samples):
             self._row, self._reply = max(row, self._row), max(reply, self._reply)
             if explanation:
                 yield explanation, ("", "", row)
@@ -138,9 +145,9 @@ def fts_query(query: str) -> str:
     return " ".join(f'"{quoted}"' if quoted else f'"{word}"*' for quoted, word in _split_query(query))
 
 
-def _iter_texts(run: RunLookup) -> Iterator[tuple[str, str, str]]:
+def _iter_texts(run: RunLookup, samples: Mapping[str, Sample]) -> Iterator[tuple[str, str, str]]:
     """Sample, question or nothing, and text."""
-    for sample in run.samples.values():
+    for sample in samples.values():
         yield sample.id, "", sample.instruction
         for probe in run.probes[sample.id]:
             if text := getattr(probe, "text", ""):

@@ -12,14 +12,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from creval.analysis.scoring import build_score_table
+from creval.analysis.scoring_options import ViewOptions, resolve_options
 from creval.benchmarks import protocol_of_run
 from creval.core.benchmark import Protocol
-from creval.core.errors import CrevalError
 from creval.core.files import gc_paused
 from creval.core.probe import Measurement, Probe, Question
 from creval.core.sample import Sample
 from creval.core.schema import Level, ScoreSchema
 from creval.reporting import missing_edits, sentences
+from creval.reporting.manifest_sentences import manifest_sentences
 from creval.stats.score_table import ScoreTable
 from creval.stats.scorecard import Scorecard, build_scorecard
 from creval.store.manifest import benchmark_title
@@ -38,6 +39,7 @@ class AnswerState(IntEnum):
     RIGHT = 1
     WRONG = 2
     UNANSWERED = 3
+    NO_EDIT = 5
     UNSCORED = 4  # measured, answered where no reference says what is right, or not supported
 
 
@@ -53,9 +55,9 @@ class SampleProbe(NamedTuple):
 class Snapshot:
     """All that list pages need, in memory.
 
-    `states` has the axes item, system. `missing` are the edits that are not there; `unsupported`,
-    by system and sample, those that a system cannot make. `scores` come later than the rest, which
-    `scores_outdated` says: then they are those of the snapshot before, or none.
+    `states` has the axes item, system. `missing` are the edits that are not there; `without_edit`, by system and
+    sample, those of which no draw is there; `unsupported` those that a system cannot make. `scores` come later than
+    the rest, which `scores_outdated` says: then they are those of the snapshot before, or none.
     """
 
     folder: str
@@ -67,10 +69,12 @@ class Snapshot:
     items: tuple[SampleProbe, ...]
     states: NDArray[np.uint8]
     verdicts: int
+    calls: int
     table: ScoreTable | None
     scores: Scorecard | None
     notes: tuple[str, ...]
     missing: tuple[MissingEdit, ...] = ()
+    without_edit: frozenset[tuple[str, str]] = frozenset()
     unsupported: frozenset[tuple[str, str]] = frozenset()
     scores_outdated: bool = True
 
@@ -166,31 +170,36 @@ class Snapshot:
         return replace(self, scores=build_scorecard(self.table, resamples=RESAMPLES), scores_outdated=False)
 
 
-def take_snapshot(run: RunLookup, previous: Snapshot | None = None) -> Snapshot:
-    """A snapshot of a run, still without scores of its own."""
+def take_snapshot(run: RunLookup, previous: Snapshot | None = None, scoring: ViewOptions | None = None) -> Snapshot:
+    """A snapshot of a run, or of the models and samples that are chosen, still without scores of its own."""
     protocol = protocol_of_run(run.manifest)
+    chosen: dict[str, Any] = dict(resolve_options(scoring or ViewOptions(), run.manifest))
+    table = build_score_table(run, **chosen) if run.samples and run.models else None
+    models = run.models if table is None else table.models
+    samples = {name: run.samples[name] for name in run.sample_ids(chosen["subset"])}
+    gone = tuple(one for one in run.missing_edits() if one.edit.model in models and one.edit.sample in samples)
+    imaged = {(key.model, key.sample) for key, path in run.image_paths() if path is not None}
+    without_edit = frozenset((one.edit.model, one.edit.sample) for one in gone) - imaged
     items = tuple(
-        SampleProbe(sample, probe, place) for sample, probes in run.probes.items() for place, probe in enumerate(probes)
+        SampleProbe(sample, probe, place) for sample in samples for place, probe in enumerate(run.probes[sample])
     )
-    try:
-        table = build_score_table(run) if run.samples else None
-    except CrevalError:  # there are no edits yet
-        table = None
     return Snapshot(
         folder=str(run.folder),
         manifest=run.manifest,
         protocol=protocol,
-        schema=table.schema if table is not None else protocol.schema.with_levels(run.levels),
-        models=run.models,
-        samples=run.samples,
+        schema=protocol.schema.with_levels(run.levels) if table is None else table.schema,
+        models=models,
+        samples=samples,
         items=items,
-        states=_answer_states(run, protocol, items),
+        states=_answer_states(run, protocol, items, models, without_edit),
         verdicts=run.count_verdicts(),
+        calls=run.costs().calls,
         table=table,
         scores=previous.scores if previous is not None else None,
         notes=_snapshot_notes(run, table),
-        missing=tuple(run.missing_edits()),
-        unsupported=run.unsupported,
+        missing=gone,
+        without_edit=without_edit,
+        unsupported=frozenset(one for one in run.unsupported if one[0] in models and one[1] in samples),
     )
 
 
@@ -202,6 +211,7 @@ def _snapshot_notes(run: Run, table: ScoreTable | None) -> tuple[str, ...]:
     problems = int(run.manifest.get("problems", 0))
     gone = missing_edits.missing_from_table(run, table)
     return (
+        *manifest_sentences(run.manifest),
         sentences.strictness_sentence(card, problems),
         *sentences.unsupported_sentences(card.table),
         *sentences.voice_sentences(run, card),
@@ -210,15 +220,23 @@ def _snapshot_notes(run: Run, table: ScoreTable | None) -> tuple[str, ...]:
     )
 
 
-def _answer_states(run: Run, protocol: Protocol, items: Sequence[SampleProbe]) -> NDArray[np.uint8]:
+def _answer_states(
+    run: Run,
+    protocol: Protocol,
+    items: Sequence[SampleProbe],
+    models: Sequence[str],
+    without_edit: frozenset[tuple[str, str]],
+) -> NDArray[np.uint8]:
     """How each item ended for each system. Of several draws the mean counts."""
-    column = {name: at for at, name in enumerate(run.models)}
+    column = {name: at for at, name in enumerate(models)}
     row = {(item.sample, item.probe.id): at for at, item in enumerate(items)}
     states = np.zeros((len(items), len(column)), dtype=np.uint8)
     sums = np.zeros((2, len(items), len(column)))  # credit, and how often there was one
     with gc_paused():
         for key, values in run.values_by_edit():
-            model = column[key.model]
+            model = column.get(key.model)
+            if model is None:
+                continue
             for name, value in values.items():
                 at = row.get((key.sample, name))
                 if at is None:
@@ -234,10 +252,15 @@ def _answer_states(run: Run, protocol: Protocol, items: Sequence[SampleProbe]) -
     states[there & right] = AnswerState.RIGHT
     states[there & ~right] = AnswerState.WRONG
     places: dict[str, list[int]] = {}
-    for at, item in enumerate(items if run.unsupported else ()):
+    for at, item in enumerate(items if run.unsupported or without_edit else ()):
         places.setdefault(item.sample, []).append(at)
     for name, sample in run.unsupported:
-        states[places.get(sample, []), column[name]] = AnswerState.UNSCORED
+        if name in column:
+            states[places.get(sample, []), column[name]] = AnswerState.UNSCORED
+    for name, sample in without_edit - run.unsupported:
+        rows = places.get(sample, [])
+        unasked = states[rows, column[name]] == AnswerState.UNASKED
+        states[np.array(rows, dtype=np.int64)[unasked], column[name]] = AnswerState.NO_EDIT
     return states
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from creval.api.inputs import parse_weights
+from creval.analysis.scoring_options import parse_weights
 from creval.core.errors import CrevalError
 
 OF_CREVAL = {"protocol": "creval"}
