@@ -88,7 +88,7 @@ def test_what_is_no_file_or_too_large_is_refused_before_it_is_read(tmp_path: Pat
     large = table(tmp_path, "")
     with large.open("wb") as file:
         os.truncate(file.fileno(), MAX_TABLE_BYTES + 1)
-    with pytest.raises(CrevalError, match="cannot be read: .* MB"):
+    with pytest.raises(CrevalError, match=r"cannot be read: .* MB"):
         read_table(large)
 
 
