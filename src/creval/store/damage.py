@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from creval import registry
 from creval.core.edit_record import EditStatus
 from creval.core.errors import CrevalError
 from creval.core.verdict import VerdictStatus
@@ -116,7 +117,7 @@ def _check_numbers(connection: sqlite3.Connection) -> Iterator[str]:
 
 def _check_json(connection: sqlite3.Connection) -> Iterator[str]:
     for table, column, shape in _JSON_COLUMNS:
-        for (text,) in connection.execute(f"SELECT {column} FROM {table} WHERE {column} NOT IN ('{{}}', '[]')"):
+        for (text,) in connection.execute(f"SELECT DISTINCT {column} FROM {table}"):
             try:
                 value: Any = json.loads(text)
             except (ValueError, RecursionError) as error:
@@ -133,6 +134,21 @@ def _check_references(connection: sqlite3.Connection) -> Iterator[str]:
 
 
 def _check_manifest(connection: sqlite3.Connection, path: Path) -> str:
+    """Check what the manifest must hold, and that samples and probes use the names that it gives."""
     manifest = read_manifest(connection, path)
-    lacking = [name for name in ("benchmark", "judge") if "protocol" in manifest and name not in manifest]
-    return f"its manifest lacks {lacking[0]}" if lacking else ""
+    if "protocol" not in manifest:
+        return ""
+    for name in ("benchmark", "judge"):
+        if name not in manifest:
+            return f"its manifest lacks {name}"
+    schema = registry.protocols.get(manifest["protocol"])().schema
+    metrics = {metric.name for metric in schema.metrics}
+    for (metric,) in connection.execute("SELECT DISTINCT metric FROM probes"):
+        if metric not in metrics:
+            return f"a row of probes has the metric {metric[:40]!r}"
+    kinds = {group for level in manifest.get("levels", ()) if level["parts"] for group in level["groups"]}
+    for (detail,) in connection.execute("SELECT detail FROM samples") if kinds else ():
+        for step in json.loads(detail).get("steps", ()):
+            if step.get("kind") not in kinds:
+                return f"a step of a sample is of the kind {step.get('kind')!r}"
+    return ""
