@@ -20,7 +20,7 @@ from creval.core.verdict import VerdictStatus
 from creval.store import DATABASE, RunWriter, open_run, read_stored_metrics, read_stored_texts
 from creval.store.edit_folders import read_folder_metadata
 from creval.store.provenance import CallCosts, EditProvenance, read_call_costs
-from creval.store.stored_shapes import shape_error
+from creval.store.stored_shapes import CLOSED, shape_error
 from creval.web.viewer.live_snapshot import LiveSnapshot
 from tests.stats.written import write
 from tests.store.mutations import damage
@@ -117,6 +117,7 @@ def test_damage_ends_in_a_sentence(first: int, stores: Path, tmp_path: Path) -> 
         ("UPDATE verdicts SET value = 'none' WHERE rowid = 1", "a row of verdicts has text as its value"),
         ("UPDATE samples SET tags = '[1]' WHERE id = 's1'", "in a row of samples, tags is list"),
         ("UPDATE samples SET detail = '{' WHERE id = 's1'", "the detail of a row of samples is not JSON"),
+        ("UPDATE probes SET detail = '{\"new\": 1}' WHERE id = 'IF/1'", "detail has the field 'new'"),
         ("DELETE FROM samples WHERE id = 's1'", "a row of probes refers to a sample that is not there"),
         ("DELETE FROM edits WHERE sample = 's1'", "a row of asks refers to a edit that is not there"),
         ("UPDATE edits SET sample = CAST(x'ff' AS TEXT) WHERE id = 1", "UTF-8"),
@@ -162,3 +163,5 @@ def test_shapes() -> None:
     assert shape_error({"a": 1, "d": {"y": [None]}}, shape, "it") == "it/d/y/0 is NoneType"
     assert shape_error({"a": 1, "b": ["\ud800"]}, shape, "it") == "it/b/0 is not text"
     assert shape_error([], shape, "it") == "it is list"
+    assert shape_error({"a": 1, "z": 2}, {CLOSED: True, "a!": int}, "it") == "it has the field 'z'"
+    assert shape_error({"a": 1}, {CLOSED: True, "a!": int}, "it") == ""

@@ -20,7 +20,8 @@ _TYPES = {"TEXT": {"text"}, "INTEGER": {"integer"}, "REAL": {"real", "integer"}}
 _JSON_COLUMNS = (
     ("samples", "tags", shapes.TAGS),
     ("samples", "detail", shapes.SAMPLE_DETAIL),
-    ("probes", "detail", (shapes.QUESTION_DETAIL, shapes.MEASUREMENT_DETAIL)),
+    ("probes WHERE text IS NULL", "detail", shapes.MEASUREMENT_DETAIL),
+    ("probes WHERE text IS NOT NULL", "detail", shapes.QUESTION_DETAIL),
     ("edits", "detail", shapes.EDIT_DETAIL),
     ("asks", "detail", shapes.CALL_DETAIL),
     ("asks", "probes", shapes.CALL_PARTS),
@@ -121,16 +122,20 @@ def _check_json(connection: sqlite3.Connection) -> Iterator[str]:
             try:
                 value: Any = json.loads(text)
             except (ValueError, RecursionError) as error:
-                yield f"the {column} of a row of {table} is not JSON ({error})"
+                yield f"the {column} of a row of {_first_word(table)} is not JSON ({error})"
             else:
                 if wrong := shapes.shape_error(value, shape, column):
-                    yield f"in a row of {table}, {wrong}"
+                    yield f"in a row of {_first_word(table)}, {wrong}"
+
+
+def _first_word(table: str) -> str:
+    return table.partition(" ")[0]
 
 
 def _check_references(connection: sqlite3.Connection) -> Iterator[str]:
     for table, condition, what in _REFERENCES:
         if connection.execute(f"SELECT 1 FROM {table} WHERE {condition} LIMIT 1").fetchone():
-            yield f"a row of {table.partition(' ')[0]} refers to a {what} that is not there"
+            yield f"a row of {_first_word(table)} refers to a {what} that is not there"
 
 
 def _check_manifest(connection: sqlite3.Connection, path: Path) -> str:

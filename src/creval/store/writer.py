@@ -280,13 +280,12 @@ class RunWriter:
         if not rows:
             return
         insert = f"INSERT {how} INTO {table} VALUES ({', '.join('?' * len(rows[0]))}) {conflict}"
-        self._connection.execute("SAVEPOINT rows")
+        remaining = iter(rows)
         try:
-            self._connection.executemany(insert, rows)
-        except UnicodeEncodeError:
-            self._connection.execute("ROLLBACK TO rows")  # the rows before it were written
-            self._connection.executemany(insert, [[_clean_cell(cell) for cell in row] for row in rows])
-        self._connection.execute("RELEASE rows")
+            self._connection.executemany(insert, remaining)
+        except UnicodeEncodeError:  # in the row that was taken last; those before it are written
+            rest = rows[len(rows) - len(list(remaining)) - 1 :]
+            self._connection.executemany(insert, [[_clean_cell(cell) for cell in row] for row in rest])
 
     def _next_id(self, table: str) -> int:
         """Return a number that no row of a table has."""
