@@ -86,10 +86,9 @@ def change_cell(database: Path, chance: random.Random) -> str:
         columns = [row[1] for row in connection.execute(f"PRAGMA table_info({table})")]
         column, value = chance.choice(columns), chance.choice(VALUES)
         which = chance.choice((f"rowid = (SELECT min(rowid) FROM {table})", f"rowid % {chance.randint(1, 5)} = 0"))
+        new = "CAST(x'ff' AS TEXT)" if value == "" else "?"
         with loose_schema(connection, table), contextlib.suppress(sqlite3.IntegrityError):
-            connection.execute(f"UPDATE OR IGNORE {table} SET {column} = ? WHERE {which}", (value,))
-        if value == "":
-            connection.execute(f"UPDATE OR IGNORE {table} SET {column} = CAST(x'ff' AS TEXT) WHERE {which}")
+            connection.execute(f"UPDATE OR IGNORE {table} SET {column} = {new} WHERE {which}", (value,)[: new == "?"])
         return f"{table}.{column} = {str(value)[:20]!r} where {which}"
 
 
