@@ -78,6 +78,8 @@ ON_RUNS: list[Callable[[Path], object]] = [
     lambda run: LiveSnapshot(run).close(),
     lambda run: creval.agree(run, resamples=10),
     lambda run: read_stored_metrics(run),
+]
+PAGES: list[Callable[[Path], object]] = [
     lambda run: creval.report(run, run / "report.html", samples=1, resamples=10),
     lambda run: creval.export(run, run / "export", resamples=10),
 ]
@@ -109,6 +111,14 @@ def test_damage_ends_in_a_sentence(first: int, stores: Path, tmp_path: Path) -> 
         shutil.copytree(stores / kind, folder)
         how = damage(folder / DATABASE, seed)
         check(folder, how, [ON_RUNS[0], ON_RUNS[1 + seed % (len(ON_RUNS) - 1)]] if kind == "run" else ON_OTHERS)
+
+
+@pytest.mark.slow
+def test_damage_ends_in_a_sentence_in_reports_and_exports(stores: Path, tmp_path: Path) -> None:
+    for seed in range(100, 105):
+        folder = tmp_path / f"run{seed}"
+        shutil.copytree(stores / "run", folder)
+        check(folder, damage(folder / DATABASE, seed), PAGES)
 
 
 @pytest.mark.parametrize(
