@@ -177,11 +177,11 @@ def agree(
         else:
             tags = {name: s.tags for run in opened for name, s in run.samples.items()}
             table = collect_rater_answers(read_ratings(human, scale).ratings, tags)
-    if by is not None and not opened:
-        raise CrevalError("`by` needs a run, which knows the groups of samples: give it too.")
-    level = None if by is None else levels[require_known("level", by, levels)]
-    found = agreement_by_group(table, level, distance, resamples, seed)
-    output = agreement_output(table, found, distance)
+        if by is not None and not opened:
+            raise CrevalError("`by` needs a run, which knows the groups of samples: give it too.")
+        level = None if by is None else levels[require_known("level", by, levels)]
+        found = agreement_by_group(table, level, distance, resamples, seed)
+        output = agreement_output(table, found, distance)
     return Result(found, output, output.data["groups"])
 
 
@@ -192,7 +192,7 @@ def items(run: RunLike, *, subset: str | None = None, top: int = 20) -> Result[S
 
     with opened_run(run) as opened:
         found = item_statistics(opened, resolve_options({"subset": subset}, opened.manifest)["subset"])
-    output = items_output(found, top)
+        output = items_output(found, top)
     return Result(found, output, output.data["questions"])
 
 

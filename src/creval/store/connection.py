@@ -89,7 +89,10 @@ class StoreConnection(sqlite3.Connection):
     def execute(self, *statement: Any) -> sqlite3.Cursor:
         if self._steps is not None:
             self._steps.taken = 0
-        return super().execute(*statement)
+        try:
+            return super().execute(*statement)
+        except UnicodeDecodeError as error:  # in SQLite's message, which quotes the schema
+            raise sqlite3.DatabaseError("its schema is not text") from error
 
 
 class _StepLimit:

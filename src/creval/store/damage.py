@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from creval import registry
 from creval.core.edit_record import EditStatus
 from creval.core.errors import CrevalError
 from creval.core.verdict import VerdictStatus
@@ -19,7 +20,8 @@ _TYPES = {"TEXT": {"text"}, "INTEGER": {"integer"}, "REAL": {"real", "integer"}}
 _JSON_COLUMNS = (
     ("samples", "tags", shapes.TAGS),
     ("samples", "detail", shapes.SAMPLE_DETAIL),
-    ("probes", "detail", (shapes.QUESTION_DETAIL, shapes.MEASUREMENT_DETAIL)),
+    ("probes WHERE text IS NULL", "detail", shapes.MEASUREMENT_DETAIL),
+    ("probes WHERE text IS NOT NULL", "detail", shapes.QUESTION_DETAIL),
     ("edits", "detail", shapes.EDIT_DETAIL),
     ("asks", "detail", shapes.CALL_DETAIL),
     ("asks", "probes", shapes.CALL_PARTS),
@@ -116,23 +118,42 @@ def _check_numbers(connection: sqlite3.Connection) -> Iterator[str]:
 
 def _check_json(connection: sqlite3.Connection) -> Iterator[str]:
     for table, column, shape in _JSON_COLUMNS:
-        for (text,) in connection.execute(f"SELECT {column} FROM {table} WHERE {column} NOT IN ('{{}}', '[]')"):
+        for (text,) in connection.execute(f"SELECT DISTINCT {column} FROM {table}"):
             try:
                 value: Any = json.loads(text)
             except (ValueError, RecursionError) as error:
-                yield f"the {column} of a row of {table} is not JSON ({error})"
+                yield f"the {column} of a row of {_first_word(table)} is not JSON ({error})"
             else:
                 if wrong := shapes.shape_error(value, shape, column):
-                    yield f"in a row of {table}, {wrong}"
+                    yield f"in a row of {_first_word(table)}, {wrong}"
+
+
+def _first_word(table: str) -> str:
+    return table.partition(" ")[0]
 
 
 def _check_references(connection: sqlite3.Connection) -> Iterator[str]:
     for table, condition, what in _REFERENCES:
         if connection.execute(f"SELECT 1 FROM {table} WHERE {condition} LIMIT 1").fetchone():
-            yield f"a row of {table.partition(' ')[0]} refers to a {what} that is not there"
+            yield f"a row of {_first_word(table)} refers to a {what} that is not there"
 
 
 def _check_manifest(connection: sqlite3.Connection, path: Path) -> str:
+    """Check what the manifest must hold, and that samples and probes use the names that it gives."""
     manifest = read_manifest(connection, path)
-    lacking = [name for name in ("benchmark", "judge") if "protocol" in manifest and name not in manifest]
-    return f"its manifest lacks {lacking[0]}" if lacking else ""
+    if "protocol" not in manifest:
+        return ""
+    for name in ("benchmark", "judge"):
+        if name not in manifest:
+            return f"its manifest lacks {name}"
+    schema = registry.protocols.get(manifest["protocol"])().schema
+    metrics = {metric.name for metric in schema.metrics}
+    for (metric,) in connection.execute("SELECT DISTINCT metric FROM probes"):
+        if metric not in metrics:
+            return f"a row of probes has the metric {metric[:40]!r}"
+    kinds = {group for level in manifest.get("levels", ()) if level["parts"] for group in level["groups"]}
+    for (detail,) in connection.execute("SELECT detail FROM samples") if kinds else ():
+        for step in json.loads(detail).get("steps", ()):
+            if step.get("kind") not in kinds:
+                return f"a step of a sample is of the kind {step.get('kind')!r}"
+    return ""

@@ -1,7 +1,7 @@
 """The shapes of what a store keeps as JSON, and a check of values against them.
 
 A shape is a type, None, a list with the shape of all items, a dict with the shapes of some fields (`{str: shape}`: of
-all), or a tuple of alternatives. A field that ends in "!" must be there.
+all), or a tuple of alternatives. A field that ends in "!" must be there; with `CLOSED`, there must be no others.
 """
 
 from __future__ import annotations
@@ -13,9 +13,11 @@ from typing import Any
 
 from creval.core.files import replace_lone_surrogates
 
+CLOSED = "\0closed"
 _NUMBER = (int, float)
-_CALL_COSTS = {"calls!": int, "cost!": (*_NUMBER, None), "seconds!": (*_NUMBER, None)}
+_CALL_COSTS = {CLOSED: True, "calls!": int, "cost!": (*_NUMBER, None), "seconds!": (*_NUMBER, None)}
 _MAKER = {
+    CLOSED: True,
     "editor!": str,
     "strategy!": str,
     "edits!": int,
@@ -34,10 +36,15 @@ MANIFEST = {
     "edits_folders": [str],
     "makers": {str: _MAKER},
 }
-_STEP = {"text!": str, "kind": str, "needs!": [int], "boxes!": [[_NUMBER]], "old": str, "new": str}
+_STEP = {CLOSED: True, "text!": str, "kind": str, "needs!": [int], "boxes!": [[_NUMBER]], "old": str, "new": str}
 TAGS = {str: str}
 SAMPLE_DETAIL = {"steps": [_STEP], "mask": str, "references": [str], "captions": {str: str}, "made_of": str}
-QUESTION_DETAIL = {**dict.fromkeys(("contract", "prompt", "rubric", "group", "form"), str), "shows": [str], "step": int}
+QUESTION_DETAIL = {
+    CLOSED: True,
+    **dict.fromkeys(("contract", "prompt", "rubric", "group", "form"), str),
+    "shows": [str],
+    "step": int,
+}
 MEASUREMENT_DETAIL = {"gauge!": str, "parameters!": {str: object}}
 EDIT_DETAIL = {"parents": [[(str, int)]], "facts": {str: object}, "seen": {str: [(str, int)]}, "before": [list]}
 CALL_DETAIL = {"prompt": str, "images": [str], "parameters": {str: object}}
@@ -64,6 +71,8 @@ def shape_error(value: object, shape: Any, name: str) -> str:
     if isinstance(shape, list) and isinstance(value, list):
         return next(filter(None, (shape_error(item, shape[0], f"{name}/{at}") for at, item in enumerate(value))), "")
     if isinstance(shape, Mapping) and isinstance(value, dict):
+        if CLOSED in shape and (other := value.keys() - {key.removesuffix("!") for key in shape}):
+            return f"{name} has the field {min(other)!r}"
         return next(filter(None, (_field_error(value, key, of, name) for key, of in shape.items())), "")
     if shape is None or value is None:
         return "" if value is shape or shape is object else f"{name} is {type(value).__name__}"
@@ -77,6 +86,8 @@ def shape_error(value: object, shape: Any, name: str) -> str:
 
 
 def _field_error(value: dict[str, Any], key: Any, shape: Any, name: str) -> str:
+    if key == CLOSED:
+        return ""
     if key is str:
         return next(filter(None, (shape_error(of, shape, f"{name}/{field}") for field, of in value.items())), "")
     field = key.removesuffix("!")

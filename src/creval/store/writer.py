@@ -28,6 +28,7 @@ from creval.store.stored_shapes import EDIT_DETAIL, parse_stored
 DATABASE = "creval.db"
 _LOCK_FILE = "creval.lock"
 _NUMBERED_TABLES = ("edits", "asks", "replies", "voices")
+_LAST_IDS = "SELECT " + ", ".join(f"(SELECT max(id) FROM {table})" for table in _NUMBERED_TABLES)
 _REPLY_BATCH = 500  # replies in memory at a time
 
 
@@ -66,18 +67,17 @@ class RunWriter:
         """What is asked for at every write, kept in memory: the numbers of edits, asks, voices."""
         execute = self._connection.execute
         self._stored_ids = self._read_last_ids()
-        self._last_ids = dict(self._stored_ids)
+        self._last_ids = {name: last or 0 for name, last in zip(_NUMBERED_TABLES, self._stored_ids, strict=True)}
         rows = execute("SELECT system, sample, draw, id FROM edits")
         self._edit_ids = {EditKey(*row[:3]): int(row[3]) for row in rows}
         self._call_ids = dict(execute("SELECT digest, id FROM asks"))
         rows = execute("SELECT judge, repeat, variant, id FROM voices")
         self._voice_ids: dict[tuple[str, int, str], int] = {row[:3]: row[3] for row in rows}
 
-    def _read_last_ids(self) -> dict[str, int]:
+    def _read_last_ids(self) -> tuple[int | None, ...]:
         """Return the highest number of a row in each table that has numbers, as it is in the database."""
-        columns = ", ".join(f"(SELECT max(id) FROM {table})" for table in _NUMBERED_TABLES)
-        row = self._connection.execute(f"SELECT {columns}").fetchone()
-        return {table: last or 0 for table, last in zip(_NUMBERED_TABLES, row, strict=True)}
+        found: tuple[int | None, ...] = self._connection.execute(_LAST_IDS).fetchone()
+        return found
 
     def close(self) -> None:
         self._connection.close()
@@ -282,13 +282,12 @@ class RunWriter:
         if not rows:
             return
         insert = f"INSERT {how} INTO {table} VALUES ({', '.join('?' * len(rows[0]))}) {conflict}"
-        self._connection.execute("SAVEPOINT rows")
+        remaining = iter(rows)
         try:
-            self._connection.executemany(insert, rows)
-        except UnicodeEncodeError:
-            self._connection.execute("ROLLBACK TO rows")  # the rows before it were written
-            self._connection.executemany(insert, [[_clean_cell(cell) for cell in row] for row in rows])
-        self._connection.execute("RELEASE rows")
+            self._connection.executemany(insert, remaining)
+        except UnicodeEncodeError:  # in the row that was taken last; those before it are written
+            rest = rows[len(rows) - len(list(remaining)) - 1 :]
+            self._connection.executemany(insert, [[_clean_cell(cell) for cell in row] for row in rest])
 
     def _next_id(self, table: str) -> int:
         """Return a number that no row of a table has."""

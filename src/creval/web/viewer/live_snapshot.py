@@ -131,8 +131,8 @@ class LiveSnapshot:
                 self._publish(taken)
             self._watch("indexing its texts")
             self.index.update(run, taken.models, taken.samples)
-        self._watch("scoring")
-        self._publish(taken.with_scores())
+            self._watch("scoring")
+            self._publish(taken.with_scores())
 
     def _publish(self, snapshot: Snapshot) -> None:
         snapshot.precompute()
