@@ -30,15 +30,15 @@ studies: .venv/tested
 	$(BIN)/pytest -m study
 
 # The lowest versions that pyproject.toml allows, with the oldest and the newest Python.
-lowest: lowest-$(OLDEST_PYTHON) lowest-$(NEWEST_PYTHON)
-
-lowest-%: LOWEST = .venv-lowest/$(notdir $*)/bin
-lowest-%:
-	$* -m venv --clear $(dir $(LOWEST))
-	$(LOWEST)/python -m pip install --quiet 'uv>=0.5'
-	$(LOWEST)/uv pip install --quiet --python $(LOWEST)/python --resolution lowest-direct --editable . \
-		'httpx>=0.28' 'hypothesis>=6.100' 'pytest>=8.2' 'pytest-xdist>=3.6'
-	$(LOWEST)/python -m pytest -W ignore::DeprecationWarning $(CORE_TESTS)
+lowest:
+	@for python in $(OLDEST_PYTHON) $(NEWEST_PYTHON); do \
+		bin=.venv-lowest/$$(basename $$python)/bin; \
+		$$python -m venv --clear $${bin%/bin} && \
+		$$bin/python -m pip install --quiet 'uv>=0.5' && \
+		$$bin/uv pip install --quiet --python $$bin/python --resolution lowest-direct --editable . \
+			'httpx>=0.28' 'hypothesis>=6.100' 'pytest>=8.2' 'pytest-xdist>=3.6' && \
+		$$bin/python -m pytest -W ignore::DeprecationWarning $(CORE_TESTS) || exit 1; \
+	done
 
 .venv/ready: pyproject.toml
 	$(PYTHON) -m venv .venv
