@@ -1,7 +1,12 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test check perf studies clean
+OLDEST_PYTHON ?= python3.10
+NEWEST_PYTHON ?= python3.13
+CORE_TESTS := tests/core tests/cli tests/store tests/providers tests/judges/test_chat.py tests/judges/test_judge_spec.py \
+	tests/web/common tests/web/review tests/e2e/test_commands.py tests/e2e/test_proxy.py
+
+.PHONY: demo test check perf studies lowest clean
 
 # The whole way, offline: a drawn benchmark, six editors, a judge, the table and a report.
 demo: .venv/ready
@@ -24,6 +29,17 @@ perf: .venv/tested
 studies: .venv/tested
 	$(BIN)/pytest -m study
 
+# The lowest versions that pyproject.toml allows, with the oldest and the newest Python.
+lowest:
+	@for python in $(OLDEST_PYTHON) $(NEWEST_PYTHON); do \
+		bin=.venv-lowest/$$(basename $$python)/bin; \
+		$$python -m venv --clear $${bin%/bin} && \
+		$$bin/python -m pip install --quiet 'uv>=0.5' && \
+		$$bin/uv pip install --quiet --python $$bin/python --resolution lowest-direct --editable . \
+			'httpx>=0.28' 'hypothesis>=6.100' 'pytest>=8.2' 'pytest-xdist>=3.6' && \
+		$$bin/python -m pytest -W ignore::DeprecationWarning $(CORE_TESTS) || exit 1; \
+	done
+
 .venv/ready: pyproject.toml
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --upgrade pip
@@ -42,4 +58,4 @@ studies: .venv/tested
 	$(BIN)/python -m tests.browser && touch $@ || [ "$$CI" != true ]
 
 clean:
-	rm -rf .venv build dist creval-demo
+	rm -rf .venv .venv-lowest build dist creval-demo

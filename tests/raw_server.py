@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 import re
 import threading
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import AsyncGenerator, Callable, Iterator
+from contextlib import aclosing, contextmanager, suppress
 
-Script = Callable[[bytes], AsyncIterator[bytes]]
+Script = Callable[[bytes], AsyncGenerator[bytes, None]]
 """What is sent, piece by piece, in reply to the head of a request."""
 
 
@@ -29,9 +29,10 @@ def raw_server(script: Script) -> Iterator[RawServer]:
             made.requests.append(await reader.readuntil(b"\r\n\r\n"))
             length = re.search(rb"(?i)content-length: ([0-9]+)", made.requests[-1])
             await reader.readexactly(int(length[1]) if length else 0)
-            async for piece in script(made.requests[-1]):
-                writer.write(piece)
-                await writer.drain()
+            async with aclosing(script(made.requests[-1])) as pieces:
+                async for piece in pieces:
+                    writer.write(piece)
+                    await writer.drain()
         writer.close()
 
     async def start() -> asyncio.Server:
@@ -49,6 +50,7 @@ def raw_server(script: Script) -> Iterator[RawServer]:
         for task in left:
             task.cancel()
         loop.run_until_complete(asyncio.gather(*left, return_exceptions=True))
+        loop.run_until_complete(loop.shutdown_asyncgens())
         loop.close()
 
     thread = threading.Thread(target=run, daemon=True)
@@ -64,7 +66,7 @@ def raw_server(script: Script) -> Iterator[RawServer]:
 def reply(body: bytes, *headers: str, status: str = "200 OK", length: object = None) -> Script:
     """A whole reply, with these headers and its own length or another."""
 
-    async def send(_: bytes) -> AsyncIterator[bytes]:
+    async def send(_: bytes) -> AsyncGenerator[bytes, None]:
         lines = [f"HTTP/1.1 {status}", f"Content-Length: {len(body) if length is None else length}", *headers, "", ""]
         yield "\r\n".join(lines).encode("latin-1") + body
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import socket
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from pathlib import Path
 
 import pytest
@@ -48,7 +48,7 @@ def test_a_proxy_that_fails_in_the_middle_of_a_run(
 ) -> None:
     calls = []
 
-    async def proxy(head: bytes) -> AsyncIterator[bytes]:
+    async def proxy(head: bytes) -> AsyncGenerator[bytes, None]:
         calls.append(head)
         told = f"http://{USER}:{PASSWORD}@proxy: {USER}:{QUOTED} {SECRETS[-1]} {PASSWORD}".encode()
         script = reply(GOOD) if len(calls) <= 12 else reply(told, f"X: {QUOTED}", status="502 failed")

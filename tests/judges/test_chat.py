@@ -70,6 +70,7 @@ def ask(
     images: tuple[EncodedImage, ...] = (IMAGE,),
     schema: Body | None = None,
     path: str = "/v1",
+    text: str = "Is it “red”?\n\u2028",
     **options: Any,
 ) -> tuple[JudgeResponse, ChatJudge]:
     wire = answer if isinstance(answer, Wire) else Wire(answer)
@@ -89,7 +90,7 @@ def ask(
             try:
                 prepared = [judge.prepare_image(image) for image in images]
                 contract = get_scale("yes/no")
-                request = JudgeRequest(prepared, "Is it “red”?\n\u2028", contract, labels, range(choices))
+                request = JudgeRequest(prepared, text, contract, labels, range(choices))
                 if schema is not None:
                     request = JudgeRequest(prepared, "Write.", None, (), form="free", schema=schema)
                 for _ in range(times):
@@ -153,10 +154,10 @@ def test_token_counts_that_cannot_be_are_estimated(claim: Any) -> None:
         {"prompt_tokens": claim, "completion_tokens": 9},
         {"prompt_tokens": 1000, "completion_tokens": claim},
     ):
-        text = json.dumps(reply("Yes, it is.") | {"usage": usage | {"cost": 0}})
-        answer, judge = ask(as_text(text), price=Price(2.5, 10))
+        text = json.dumps(reply("Yes, it is. " * 50) | {"usage": usage | {"cost": 0}})
+        answer, judge = ask(as_text(text), price=Price(2.5, 10), text="Is it red? " * 50)
         assert (answer.tokens_in, answer.tokens_out) == (None, None)
-        tokens = estimate_tokens(judge, REQUEST)
+        tokens = estimate_tokens(judge, REQUEST._replace(text="Is it red? " * 50))
         assert answer.cost == pytest.approx(Price(2.5, 10).cost(*tokens))
         assert answer.cost is not None
         assert answer.cost > 0

@@ -8,7 +8,7 @@ import json
 import time
 import tracemalloc
 import zlib
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncGenerator, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -63,59 +63,59 @@ def edit(url: str, job: Any, kind: str = "openai", timeout: float = 0.6) -> obje
     return asyncio.run(run())
 
 
-async def endless_headers(_: bytes) -> AsyncIterator[bytes]:
+async def endless_headers(_: bytes) -> AsyncGenerator[bytes, None]:
     yield OK
     while True:
         yield b"X-More: yes\r\n" * 1000
 
 
-async def one_long_header(_: bytes) -> AsyncIterator[bytes]:
+async def one_long_header(_: bytes) -> AsyncGenerator[bytes, None]:
     yield OK + b"X-Long: "
     while True:
         yield b"x" * 100_000
 
 
-async def slow_body(_: bytes) -> AsyncIterator[bytes]:
+async def slow_body(_: bytes) -> AsyncGenerator[bytes, None]:
     yield OK + b"Content-Length: 1000000\r\n\r\n"
     while True:
         yield b" "
         await asyncio.sleep(0.02)
 
 
-async def slow_head(_: bytes) -> AsyncIterator[bytes]:
+async def slow_head(_: bytes) -> AsyncGenerator[bytes, None]:
     for letter in OK * 100:
         yield bytes([letter])
         await asyncio.sleep(0.02)
 
 
-async def endless_body(_: bytes) -> AsyncIterator[bytes]:
+async def endless_body(_: bytes) -> AsyncGenerator[bytes, None]:
     yield OK + b"Connection: close\r\n\r\n"
     while True:
         yield b"[" * 100_000
 
 
-async def endless_chunks(_: bytes) -> AsyncIterator[bytes]:
+async def endless_chunks(_: bytes) -> AsyncGenerator[bytes, None]:
     yield OK + b"Transfer-Encoding: chunked\r\n\r\n"
     while True:
         yield b"186a0\r\n" + b" " * 100_000 + b"\r\n"
 
 
-async def endless_empty_members(_: bytes) -> AsyncIterator[bytes]:
+async def endless_empty_members(_: bytes) -> AsyncGenerator[bytes, None]:
     yield OK + b"Content-Encoding: gzip\r\nConnection: close\r\n\r\n"
     while True:
         yield gzip.compress(b"") * 5000
 
 
-async def silence(_: bytes) -> AsyncIterator[bytes]:
+async def silence(_: bytes) -> AsyncGenerator[bytes, None]:
     await asyncio.sleep(5)
     yield b""
 
 
-async def noise(_: bytes) -> AsyncIterator[bytes]:
+async def noise(_: bytes) -> AsyncGenerator[bytes, None]:
     yield bytes(range(256)) * 100
 
 
-async def interim_forever(_: bytes) -> AsyncIterator[bytes]:
+async def interim_forever(_: bytes) -> AsyncGenerator[bytes, None]:
     while True:
         yield b"HTTP/1.1 100 Continue\r\n\r\n" * 100
         await asyncio.sleep(0.001)

@@ -14,8 +14,8 @@ class CrevalError(Exception):
     Secrets in addresses are hidden before the message exists.
     """
 
-    def __init__(self, message: str = "") -> None:
-        super().__init__(hide_secrets(message))
+    def __init__(self, message: object = "") -> None:
+        super().__init__(hide_secrets(str(message)))
 
 
 def unknown_name_error(what: str, name: str, known: Iterable[str]) -> CrevalError:

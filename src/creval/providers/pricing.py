@@ -43,7 +43,7 @@ def checked_tokens(claimed: int | None, expected: float, chars: int) -> int | No
     >>> [checked_tokens(claim, expected=900, chars=2000) for claim in (1100, 0, 10**7)]
     [1100, None, None]
     """
-    if claimed is None or claimed < chars / _MAX_CHARS_PER_TOKEN or (not claimed and chars):
+    if claimed is None or claimed < chars // _MAX_CHARS_PER_TOKEN:
         return None
     return claimed if claimed <= _MAX_EXCESS * (expected + _FREE_TOKENS) else None
 
