@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from creval.core.errors import CrevalError
 from creval.core.probe import Question
-from creval.core.scales import AnswerScale, NamedChoice, WholeNumber, YesNo, get_scale, scales
+from creval.core.scales import EXAMPLE_EXPLANATION, AnswerScale, NamedChoice, WholeNumber, YesNo, get_scale, scales
 from creval.core.verdict import VerdictStatus
 from creval.parsing.judge_replies import parse_reply
 
@@ -202,8 +202,10 @@ def test_a_reply_that_follows_the_request_and_the_schema_is_read(contract: Answe
     assert contract.description in contract.bare_reply_format()
     example = request.splitlines()[1]
     questions = [Question(f"IF/{n}", "IF", "Is it?", contract.name) for n in (1, 2)]
-    read = parse_reply(example, questions, labels[:2])
+    read = parse_reply(example.replace(EXAMPLE_EXPLANATION, "so"), questions, labels[:2])
     assert [verdict.status for verdict in read] == [VerdictStatus.ANSWERED, VerdictStatus.ANSWERED]
+    echoed = parse_reply(example, questions, labels[:2])
+    assert [verdict.status for verdict in echoed] == [VerdictStatus.MISSING, VerdictStatus.MISSING]
 
 
 def test_several_answers_become_one() -> None:

@@ -24,9 +24,10 @@ from creval.core.errors import CrevalError
 from creval.core.files import replace_lone_surrogates
 from creval.core.images import EncodedImage, ImageError, encode_for_request, read_image_size
 from creval.core.verdict import VerdictStatus
-from creval.judges.base import Judge, JudgeRequest, completion_status, strip_thinking
+from creval.judges.base import Judge, JudgeRequest, completion_status
 from creval.judges.judge_spec import open_judges, resize_rule
 from creval.parsing.reply_format import ReplyFormat
+from creval.parsing.thinking import strip_thinking
 from creval.prompts import Prompt
 from creval.providers.call_errors import CallError
 from creval.store import RunWriter, read_stored_texts
