@@ -119,6 +119,7 @@ def _draw_weights(card: Scorecard, about: str, human: str | Path | None, scale: 
 def _draw_repeats(run: Run, scoring: ScoringOptions) -> Figure:
     from creval.analysis.measurement_repeats import measure_repeat_variation
     from creval.benchmarks import get_protocol
+    from creval.providers.catalog import describe_judge
     from creval.reporting import plots
     from creval.reporting.plots.names import escape_plot_text
 
@@ -127,7 +128,7 @@ def _draw_repeats(run: Run, scoring: ScoringOptions) -> Figure:
     if any(scoring.get(name) not in without_effect for name in given):
         raise CrevalError("repeats are of all a run's measurements: only `seed` goes with it.")
     found, manifest = measure_repeat_variation(run, scoring.get("seed", 0)), run.manifest
-    judge = f", judge {manifest['judge']}" if manifest["judge"] else ""
+    judge = f", judge {describe_judge(manifest['judge'])}" if manifest["judge"] else ""
     return plots.repeat_variation(
         found, get_protocol(manifest["protocol"]).schema, about=escape_plot_text(f"{manifest['benchmark']}{judge}. ")
     )

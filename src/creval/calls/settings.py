@@ -99,6 +99,7 @@ class ChatSettings(CallSettings):
 class JudgeSettings(ChatSettings):
     """Settings of a run of `judge`; those that affect answers (`answer_affecting`) stay the same throughout a run.
 
+    `cache` takes answers that other runs have paid for, and shares those of this run.
     `reasoning` lets judges reason before they answer, or not; None leaves it to each question. `stopping_rule` is what
     is to be decided, after which nothing more is asked.
     """
@@ -113,6 +114,7 @@ class JudgeSettings(ChatSettings):
     groups: tuple[str, ...] | None = None
     models: tuple[str, ...] | None = None
     stopping_rule: StoppingRule | None = None
+    cache: bool = True
 
     def __post_init__(self) -> None:
         require_known("way to ask", self.batch_by, BATCH_MODES)

@@ -71,12 +71,16 @@ def judge(
         str, typer.Option(metavar="PERCENT", help="Exit with 1 if more stay unanswered.")
     ] = "0.5",
     seed: Annotated[int, typer.Option(min=0, help="Seed of the order of samples.")] = 0,
+    no_cache: Annotated[
+        bool, typer.Option("--no-cache", help="Ask anew what other runs have paid for (creval cache).")
+    ] = False,
     dry_run: options.DryRun = False,
     json: options.Json = False,
 ) -> None:
     """Ask a multimodal model about every edit; go on where an earlier run stopped."""
     from creval.benchmarks import open_benchmark
     from creval.calls.settings import JudgeSettings
+    from creval.core.formatting import pluralise
     from creval.judging.estimate import estimate_judge_costs
     from creval.judging.judge_run import JudgeRun
     from creval.reporting.commands.early_stopping_output import early_stopping_output
@@ -111,10 +115,16 @@ def judge(
         stopping_rule=options.parse_stopping_rule(until_decided, alpha, margin),
         price=options.parse_token_price(price),
         key_env=key_env,
+        cache=not no_cache,
     )
     folders = [*(edits or ()), *(more or ())]
     judging = JudgeRun(open_benchmark(bench, protocol), folders, judge, run, settings, dry_run=dry_run)
     console.print_note(*judging.warnings())
+    if held := judging.count_cached_answers():
+        console.print_note(
+            f"The cache has {pluralise(held, 'answer')} of this judge to all runs; the estimate does not know which of "
+            "them are needed here, so it may be too high."
+        )
     if dry_run:
         _note_unmatched(judging.found_edits.unmatched_files)
         _note_missing(judging.count_missing())
@@ -174,7 +184,7 @@ def _print_summary(summary: JudgeSummary, judged: bool, run: str, json: bool) ->
         reasons = format_reasons(summary.unmeasured_reasons)
         console.print_note(f"{summary.incomplete_edits:,} lack what could not be measured: {reasons}")
     if judged and summary.statuses:
-        console.print_note(console.call_summary(progress))
+        console.print_note("; ".join(filter(None, (console.call_summary(progress), summary.cache_sentence))))
     if summary.unanswered:
         console.print_note(f"{summary.unanswered:,} of {summary.expected_answers:,} answers did not come:")
         for reason, number in summary.reasons[:_MAX_SHOWN]:
@@ -196,6 +206,7 @@ def _summary_json(summary: JudgeSummary) -> dict[str, Any]:
         },
         "unanswered": [{"reason": reason, "answers": number} for reason, number in summary.reasons],
         "calls": progress.requests_sent,
+        **({"cached": progress.shared, "saved": progress.saved} if progress.shared else {}),
         "tokens_in": progress.tokens_in,
         "tokens_out": progress.tokens_out,
         "cost": progress.spent,

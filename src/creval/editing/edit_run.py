@@ -29,7 +29,7 @@ from creval.editing.session import EditorSession, EditSettings
 from creval.editing.strategies import StrategyResult, StrategyRunner, parse_strategy
 from creval.editors.base import Editor, EditorOptions
 from creval.editors.editor_spec import open_editor
-from creval.judges.judge_spec import open_judges
+from creval.judges.judge_spec import judge_identity, open_judges
 from creval.judging.estimate import estimate_judge_costs
 from creval.judging.judge_run import JudgeRun
 from creval.providers.pricing import Price
@@ -292,9 +292,14 @@ class EditRun:
             raise CrevalError(f"{self.folder} holds a run; give another `out`.")
         names = ("benchmark", EDITOR_KEY, "editor_facts", "strategy", "judge", "reasoner", "seed")
         labels = {EDITOR_KEY: "editor", "editor_facts": "editor's settings"}
+
+        def select(held: Mapping[str, Any]) -> dict[str, Any]:
+            chosen = {name: held.get(name) for name in names}
+            return chosen | {name: judge_identity(chosen[name] or "") for name in ("judge", "reasoner")}
+
         require_same(
-            {name: stored.get(name) for name in names} if stored else {},
-            {name: manifest[name] for name in names},
+            select(stored) if stored else {},
+            select(manifest),
             lambda name, before, now: (
                 f"{self.folder} was made with the {labels.get(name, name)} {_format_value(before)}, not "
                 f"{_format_value(now)}; give another `out`."

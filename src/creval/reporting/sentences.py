@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from creval.core.formatting import escape_control, pluralise
+from creval.judges.judge_spec import judge_identity
+from creval.providers.catalog import describe_judge
 from creval.reporting.numbers import format_estimate, format_places
 from creval.stats.missing import ZERO
 from creval.stats.scorecard import MIN_CLUSTERS, SAMPLE_LEVEL, Difference, Scorecard
@@ -89,7 +91,7 @@ def basis_sentence(
     """What the table rests on: judge, samples, weights, intervals, and how places are marked."""
     table = card.table
     formula = f"; {table.schema.formula}" if table.schema.formula else ""
-    judge = f"judge {escape_control(manifest['judge'])}" if manifest["judge"] else "measured"
+    judge = f"judge {escape_control(describe_judge(manifest['judge']))}" if manifest["judge"] else "measured"
     asked = manifest.get("protocol", manifest["benchmark"])
     protocol = f", asked as {escape_control(asked)}" if asked != manifest["benchmark"] else ""
     return (
@@ -155,7 +157,7 @@ def correction_sentences(run: Run, corrected: CorrectedScores) -> list[str]:
         "error."
     ]
     judge = str(run.manifest["judge"])
-    if judge != corrected.judge:
+    if judge_identity(judge) != judge_identity(corrected.judge):
         notes.append(
             f"The calibration is of {escape_control(corrected.judge)}, and this run's judge is "
             f"{escape_control(judge)}: the correction is right only if they are the same."

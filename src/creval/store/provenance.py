@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from creval.core.call import CACHE_ORIGIN
 from creval.core.errors import CrevalError
 from creval.store.readonly import open_readonly
 from creval.store.run import METRIC_VOICE_PREFIX
@@ -81,7 +82,7 @@ def read_call_costs(folder: Path) -> CallCosts:
             " total(cost IS NULL AND replies.status = 'answered'),"
             " total(latency IS NULL AND replies.status = 'answered')"
             " FROM replies JOIN asks ON asks.id = ask JOIN voices ON voices.id = voice"
-            f" WHERE variant <> 'task' AND replies.status <> 'unaskable' AND {_BY_JUDGE}"
+            f" WHERE variant <> 'task' AND replies.status <> 'unaskable' AND origin <> '{CACHE_ORIGIN}' AND {_BY_JUDGE}"
         ).fetchone()
     return CallCosts(calls, None if unpaid else cost, None if untimed else seconds)
 

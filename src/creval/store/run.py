@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from creval import registry
+from creval.core.call import CACHE_ORIGIN
 from creval.core.edit_record import Edit, EditKey, EditStatus
 from creval.core.errors import CrevalError, require_known
 from creval.core.probe import Measurement, Probe, Question
@@ -320,6 +321,11 @@ class Run:
         query = "SELECT count(*), sum(tokens_in), sum(tokens_out), sum(cost) FROM replies WHERE latency IS NOT NULL"
         calls, tokens_in, tokens_out, cost = self._connection.execute(query).fetchone()
         return RunCosts(calls, tokens_in or 0, tokens_out or 0, cost or 0.0)
+
+    def count_cached_replies(self) -> int:
+        """Return how many replies other runs had paid for."""
+        query = "SELECT count(*) FROM replies WHERE origin = ?"
+        return int(self._connection.execute(query, (CACHE_ORIGIN,)).fetchone()[0])
 
     def edit_metadata(self) -> dict[EditKey, dict[str, Any]]:
         """Return what is known about edits besides what judges say."""

@@ -134,6 +134,10 @@ class RunWriter:
         """The ids of the samples that the store holds, in their order."""
         return tuple(row[0] for row in self._connection.execute("SELECT id FROM samples ORDER BY position"))
 
+    def has_call(self, call: CallKey) -> bool:
+        """Return whether this call was made before, whatever came of it."""
+        return call.digest in self._call_ids
+
     def answered_questions(self, judge: str, *, max_attempts: int | None = None) -> dict[EditKey, set[tuple[int, str]]]:
         """Return the questions (repeat, probe) that a judge answered or, after `max_attempts`, gave up, by edit."""
         query = (

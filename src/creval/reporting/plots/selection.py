@@ -8,6 +8,7 @@ from typing import Any
 from creval.core.errors import CrevalError, require_known
 from creval.core.formatting import escape_control
 from creval.core.schema import Metric
+from creval.providers.catalog import describe_judge
 from creval.reporting.numbers import format_estimate
 from creval.reporting.plots.names import escape_plot_text, wrap_label
 from creval.reporting.sentences import samples_phrase
@@ -46,7 +47,7 @@ def describe_basis(card: Scorecard, manifest: Mapping[str, Any]) -> str:
     table = card.table
     asked = manifest.get("protocol", manifest["benchmark"])
     protocol = f", asked as {asked}" if asked != manifest["benchmark"] else ""
-    judge = f"judge {manifest['judge']}" if manifest["judge"] else "measured"
+    judge = f"judge {describe_judge(manifest['judge'])}" if manifest["judge"] else "measured"
     strict = ", strict" if table.strict else ""
     formula = f" {table.schema.formula}." if table.schema.formula else ""
     return escape_plot_text(f"{manifest['benchmark']}{protocol}, {judge}, {samples_phrase(table)}{strict}.{formula} ")
