@@ -162,25 +162,39 @@ class AnswerCache:
                     f"DELETE FROM answers WHERE made < ? AND {whose}", (time.time() - older_than, *names)
                 )
             if max_bytes is not None:
-                excess = connection.execute(f"SELECT total({_ROW_BYTES}) FROM answers").fetchone()[0] - max_bytes
-                oldest = connection.execute(
-                    f"SELECT key, {_ROW_BYTES} FROM answers WHERE {whose} ORDER BY made, key", names
-                ).fetchall()
-                doomed = []
-                for key, size in oldest:
-                    if excess <= 0:
-                        break
-                    doomed.append((key,))
-                    excess -= size
-                connection.executemany("DELETE FROM answers WHERE key = ?", doomed)
+                while (file := _file_bytes(connection)) > max_bytes and _delete_oldest(
+                    connection, 1 - max_bytes / file, whose, names
+                ):
+                    pass
             if older_than is None and max_bytes is None:
                 connection.execute(f"DELETE FROM answers WHERE {whose}", names)
             deleted = connection.total_changes - before
-            connection.commit()
-            if deleted:
-                connection.execute("VACUUM")
+            _file_bytes(connection)
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         return deleted
+
+
+def _file_bytes(connection: sqlite3.Connection) -> int:
+    """Return how large the file is without what was deleted."""
+    connection.commit()
+    connection.execute("VACUUM")
+    pages, size = (int(connection.execute(f"PRAGMA {name}").fetchone()[0]) for name in ("page_count", "page_size"))
+    return pages * size
+
+
+def _delete_oldest(connection: sqlite3.Connection, share: float, whose: str, names: Sequence[str]) -> int:
+    """Delete this share of all bytes, and at least one answer; return how many answers are deleted."""
+    excess = share * connection.execute(f"SELECT total({_ROW_BYTES}) FROM answers").fetchone()[0]
+    doomed = []
+    for key, size in connection.execute(
+        f"SELECT key, {_ROW_BYTES} FROM answers WHERE {whose} ORDER BY made, key", names
+    ):
+        doomed.append((key,))
+        excess -= size
+        if excess <= 0:
+            break
+    connection.executemany("DELETE FROM answers WHERE key = ?", doomed)
+    return len(doomed)
 
 
 @contextmanager

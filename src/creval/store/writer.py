@@ -108,6 +108,14 @@ class RunWriter:
             with suppress(sqlite3.OperationalError):
                 execute("PRAGMA journal_mode = WAL")
 
+    def execute(self, statement: str, parameters: Sequence[object] = ()) -> sqlite3.Cursor:
+        """Execute a statement of a module that changes a run; `reload` afterwards."""
+        return self._connection.execute(statement, parameters)
+
+    def reload(self) -> None:
+        """Read again what is kept in memory."""
+        self._load_ids()
+
     @property
     def models(self) -> tuple[str, ...]:
         """The models of which the store holds answers."""
