@@ -91,10 +91,10 @@ class ChatJudge(Judge):
     def cache_key(self, request: JudgeRequest) -> bytes | None:
         if self.provider.is_rehearsal:
             return None
-        images = [(image.digest, image.media_type, image.width, image.height) for image in request.images]
+        images = [f"{image.digest} {image.media_type} {image.width} {image.height}" for image in request.images]
+        told = "\x1f".join((self.provider.name, self.model, *images, "", request.text)).encode("utf-8", "surrogatepass")
         parameters, schema = self._configured
-        parts = [_json([self.provider.name, self.model, images, request.text]), parameters]
-        return b"\x1f".join((*parts, self._response_format(request) if schema else b""))
+        return b"\x1e".join((told, parameters, self._response_format(request) if schema else b""))
 
     async def ask(self, request: JudgeRequest) -> JudgeResponse:
         schema, unsure = self._schema and request.is_structured, False

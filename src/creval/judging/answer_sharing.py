@@ -32,21 +32,24 @@ class SharedAnswers:
 
         `is_new` says whether the run has not made a call in a repeat: only then the cache may answer it.
         """
-        ready: list[tuple[PendingCall, dict[int, bytes]]] = []
-        for call in calls:
-            request = build(call)
-            base = self._judge.cache_key(request)
-            wanted = {} if base is None else {n: _key(base, n) for n in call.repeats if is_new(call, n)}
-            ready.append((call._replace(request=request), wanted))
-        keys = [key for _, wanted in ready for key in wanted.values()]
-        found = self._cache.get(keys) if self._cache and keys else {}
+        ready = [self._add_key(call, build(call)) for call in calls]
+        keys = {
+            (at, n): _key(call.share_key, n) for at, call in enumerate(ready) if call.share_key for n in call.repeats
+        }
+        found = self._cache.get(list(keys.values())) if self._cache and keys else {}
         split: list[PendingCall] = []
-        for call, wanted in ready:
-            held = {n: found[key] for n, key in wanted.items() if key in found}
+        for at, call in enumerate(ready):
+            answers = {n: found.get(keys.get((at, n), b"")) for n in call.repeats} if found else {}
+            held = {n: answer for n, answer in answers.items() if answer is not None and is_new(call, n)}
             split += [call._replace(repeats=(n,), request=None, cached=answer) for n, answer in held.items()]
             if left := tuple(n for n in call.repeats if n not in held):
                 split.append(call._replace(repeats=left, request=None) if held else call)
         return split
+
+    def _add_key(self, call: PendingCall, request: JudgeRequest) -> PendingCall:
+        told = self._judge.cache_key(request)
+        digest = None if told is None else hashlib.blake2b(told, digest_size=20).digest()
+        return call._replace(request=request, share_key=digest)
 
     def read(self, answer: CachedAnswer) -> CompletedCall[JudgeResponse]:
         """Return a cached answer as a call that has cost nothing."""
@@ -58,19 +61,24 @@ class SharedAnswers:
         return CompletedCall(JudgeResponse((completion,), answer.tokens_in, answer.tokens_out, 0.0), 0.0, 0.0, 1)
 
     def select(
-        self, request: JudgeRequest, made: CompletedCall[JudgeResponse], verdicts: Sequence[Sequence[Verdict]]
+        self, call: PendingCall, made: CompletedCall[JudgeResponse], verdicts: Sequence[Sequence[Verdict]]
     ) -> dict[bytes, CachedAnswer]:
         """Return what to share of a call: the replies that came whole and answer at least one question."""
-        base, answer = self._judge.cache_key(request), made.response
         shared: dict[bytes, CachedAnswer] = {}
-        for at, (repeat, choice, found) in enumerate(zip(request.repeats, answer.completions, verdicts, strict=False)):
+        if call.share_key is None or call.cached is not None:
+            return shared
+        answer = made.response
+        took = (answer.tokens_in, answer.tokens_out, made.cost)
+        for repeat, choice, found in zip(call.repeats, answer.completions, verdicts, strict=False):
             whole = choice.finish_reason == "stop" and choice.text.strip()
-            if base is None or not whole or all(verdict.status is not VerdictStatus.ANSWERED for verdict in found):
-                continue
-            took = (answer.tokens_in, answer.tokens_out, made.cost) if at == 0 else (None, None, None)
-            shared[_key(base, repeat)] = CachedAnswer(choice.text, choice.finish_reason, choice.logprobs, *took)
+            if whole and any(verdict.status is VerdictStatus.ANSWERED for verdict in found):
+                own = took if repeat == call.repeats[0] else (None, None, None)
+                shared[_key(call.share_key, repeat)] = CachedAnswer(
+                    choice.text, choice.finish_reason, choice.logprobs, *own
+                )
         return shared
 
 
 def _key(base: bytes, repeat: int) -> bytes:
-    return hashlib.blake2b(base + b"\x1f%d" % repeat, digest_size=20).digest()
+    """Return the key of a reply; repeats are answers of their own."""
+    return base + b"%d" % repeat

@@ -31,7 +31,8 @@ class EncodedEdit(NamedTuple):
 class PendingCall(NamedTuple):
     """One request: questions about an edit, in these repeats; `previous_tries` that came before.
 
-    `request` is there if it is built already, and `cached` if another run has the answer.
+    `request` is there if it is built already, `share_key` if replies are shared between runs, and `cached` if another
+    run has the answer.
     """
 
     encoded_edit: EncodedEdit
@@ -39,6 +40,7 @@ class PendingCall(NamedTuple):
     repeats: tuple[int, ...]
     previous_tries: int = 0
     request: JudgeRequest | None = None
+    share_key: bytes | None = None
     cached: CachedAnswer | None = None
 
 

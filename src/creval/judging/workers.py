@@ -260,9 +260,8 @@ class JudgeWorkers:
             # It was asked for more choices than it gives: the others are asked for one by one.
             self.judge.supports_n = False
             follow += [call._replace(repeats=(repeat,), request=None) for repeat in left]
-        if call.cached is None and self._answers.enabled:
-            verdicts_of = [kept for _, _, kept in records]
-            self._journal.share(self._answers.judge, self._answers.select(request, made, verdicts_of))
+        if shared := self._answers.select(call, made, [kept for _, _, kept in records]):
+            self._journal.share(self._answers.judge, shared)
         await self._journal.append(records)
         if call.cached is None:
             self._caller.record_success(answer)
