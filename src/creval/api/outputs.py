@@ -69,7 +69,7 @@ def plot(
             card = scorecard(opened, scoring)
             about = plots.describe_basis(card, opened.manifest)
             if kind == "weights":
-                made = _draw_weights(card, about, human, scale)
+                made = _draw_weights(opened, card, about, human, scale)
             elif kind == "cost":
                 made = plots.cost(card, read_provenance(opened.manifest), about=about)
             else:
@@ -101,7 +101,7 @@ def _draw(kind: str, card: Scorecard, level: str, metrics: tuple[str, ...], abou
     return draw(card, level, metrics=metrics, about=about, max_models=model_count)
 
 
-def _draw_weights(card: Scorecard, about: str, human: str | Path | None, scale: str | None) -> Figure:
+def _draw_weights(run: Run, card: Scorecard, about: str, human: str | Path | None, scale: str | None) -> Figure:
     from creval.reporting import plots
     from creval.stats.human.weight_fit import find_agreeing_weights
     from creval.stats.weight_sensitivity import analyse_sensitivity
@@ -109,7 +109,7 @@ def _draw_weights(card: Scorecard, about: str, human: str | Path | None, scale: 
     found = analyse_sensitivity(card)
     if human is None:
         return plots.ternary(found, about=about)
-    agreed, _ = find_agreeing_weights(read_ratings(human, scale).ratings, card.table, found)
+    agreed, _ = find_agreeing_weights(read_ratings(human, scale, run).ratings, card.table, found)
     if not agreed:
         raise CrevalError(f"`human` {human}: too few ratings of this run's edits to tell anything.")
     people = {name: one.best for name, one in agreed.items()}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from creval.core.errors import CrevalError
@@ -9,7 +10,7 @@ from creval.core.formatting import escape_control, pluralise
 from creval.reporting.output import CommandOutput
 from creval.reporting.result import Result
 from creval.store import DATABASE, RunWriter
-from creval.store.model_changes import count_model_replies, delete_model, rename_model
+from creval.store.model_changes import count_model_replies, delete_model, rename_model, set_labels
 
 
 def rename(run: str | Path, old: str, new: str) -> Result[int]:
@@ -26,6 +27,12 @@ def remove(run: str | Path, model: str) -> Result[int]:
         count = delete_model(store, model)
     said = f"{escape_control(model)} is removed, with {pluralise(count, 'edit')}; its image files are where they were."
     return Result(count, CommandOutput([said], [], {"model": model, "edits": count}))
+
+
+def label(run: str | Path, labels: Mapping[str, str]) -> dict[str, str]:
+    """Show models under other names in all tables, plots and pages; an empty one takes a label back."""
+    with _open_for_change(run) as store:
+        return set_labels(store, labels)
 
 
 def count_replies(run: str | Path, model: str) -> int:

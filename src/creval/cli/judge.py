@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from creval.cli import console, estimate_output, options
-from creval.core.errors import CrevalError
+from creval.core.errors import CrevalError, require_known
 
 if TYPE_CHECKING:
     from creval.core.edit_record import EditStatus
@@ -74,6 +74,7 @@ def judge(
     no_cache: Annotated[
         bool, typer.Option("--no-cache", help="Ask anew what other runs have paid for (creval cache).")
     ] = False,
+    label: options.Label = None,
     dry_run: options.DryRun = False,
     json: options.Json = False,
 ) -> None:
@@ -119,6 +120,9 @@ def judge(
     )
     folders = [*(edits or ()), *(more or ())]
     judging = JudgeRun(open_benchmark(bench, protocol), folders, judge, run, settings, dry_run=dry_run)
+    labels = options.parse_labels(label)
+    for name in labels:
+        require_known("model", name, judging.plan.models)
     console.print_note(*judging.warnings())
     if held := judging.count_cached_answers():
         console.print_note(
@@ -138,6 +142,7 @@ def judge(
         console.print_note(("at most " if settings.stopping_rule else "") + estimate_output.format_estimates(expected))
     with console.ProgressLine() as shown:
         done = judging.run(console.watch_calls(shown))
+    options.keep_labels(run, label)
     _print_summary(done, bool(judging.judges), run, json)
     settled = None if done.outcome is None else early_stopping_output(done.outcome)
     if json:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from creval.api.inputs import ScoringOptions
     from creval.providers.pricing import Price as Dollars
     from creval.stats.elimination import StoppingRule
+    from creval.store import Run
 
 
 def complete_names(kind: str) -> Callable[[str], list[str]]:
@@ -67,6 +68,9 @@ ImageFit = Annotated[str, typer.Option(metavar="provider|original|PIXELS", help=
 Prompts = Annotated[str | None, typer.Option(metavar="DIR", help="Texts of your own (creval prompts).")]
 Price = Annotated[str | None, typer.Option(metavar="IN,OUT", help="US dollars for a million tokens.")]
 KeyEnv = Annotated[str | None, typer.Option(metavar="NAME", help="The environment variable with the key.")]
+Label = Annotated[
+    list[str] | None, typer.Option(metavar="NAME=SHOWN", help="Show a model so from now on; empty: as it is called.")
+]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what it will take, and stop.")]
 
 
@@ -91,6 +95,33 @@ def scoring(
         "missing": missing,
         "common_samples": common_samples,
     }
+
+
+def keep_labels(run: str, given: Sequence[str] | None) -> None:
+    """Keep the labels of --label with a run."""
+    if labels := parse_labels(given):
+        from creval.api.run_changes import label
+
+        label(run, labels)
+
+
+def parse_labels(given: Sequence[str] | None) -> dict[str, str]:
+    """`NAME=SHOWN` as labels by name."""
+    labels = {}
+    for part in given or ():
+        name, equals, shown = part.partition("=")
+        if not equals or not name.strip():
+            raise CrevalError(f'--label takes NAME="SHOWN", not {part!r}.')
+        labels[name.strip()] = shown.strip()
+    return labels
+
+
+def open_for_output(run: str, given: Sequence[str] | None, json: bool = False) -> Run:
+    """Keep labels, and open a run as its models are shown; in JSON they have their own names."""
+    from creval.store import open_run
+
+    keep_labels(run, given)
+    return open_run(run, labels=not json)
 
 
 def parse_stopping_rule(question: str | None, alpha: float, margin: float) -> StoppingRule | None:

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import Any
 
 from creval.core.call import CallKey
 from creval.core.edit_record import EditKey
 from creval.core.errors import CrevalError, require_known
 from creval.store.edit_folders import EDITOR_KEY
-from creval.store.provenance import PROVENANCE_KEY
+from creval.store.run import LABELS_KEY, PROVENANCE_KEY, is_showable
 from creval.store.writer import RunWriter
-
-LABELS_KEY = "labels"
-"""The entry in a run's manifest with the names under which models are shown."""
-_MAX_NAME_LENGTH = 200
 
 
 def rename_model(store: RunWriter, old: str, new: str) -> int:
@@ -67,6 +64,25 @@ def delete_model(store: RunWriter, model: str) -> int:
     return count
 
 
+def set_labels(store: RunWriter, labels: Mapping[str, str]) -> dict[str, str]:
+    """Keep the names under which models are shown; an empty one takes a label back. Return all that hold now."""
+    held = dict(store.manifest.get(LABELS_KEY) or {})
+    for given, label in labels.items():
+        name = {shown: own for own, shown in held.items()}.get(given, given)
+        _require_model(store, name)
+        if not label or label == name:
+            held.pop(name, None)
+            continue
+        check_name(label, "label")
+        others = {held.get(other, other) for other in _list_models(store) if other != name}
+        if label in others or label in _list_models(store):
+            raise CrevalError(f"`label` {name}={label!r}: another model of {store.folder} is shown so already.")
+        held[name] = label
+    with store.transaction():
+        store.put_manifest({LABELS_KEY: held})
+    return held
+
+
 def count_model_replies(store: RunWriter, model: str) -> int:
     """Return how many replies a run holds about a model."""
     _require_model(store, model)
@@ -78,10 +94,10 @@ def count_model_replies(store: RunWriter, model: str) -> int:
 
 def check_name(name: str, what: str) -> None:
     """Refuse a model's name, or label, that could not be shown."""
-    if not name.strip() or name != name.strip() or not name.isprintable() or len(name) > _MAX_NAME_LENGTH:
+    if not is_showable(name):
         raise CrevalError(
-            f"{name[:_MAX_NAME_LENGTH]!r} cannot be a model's {what}: it needs 1 to {_MAX_NAME_LENGTH} printable "
-            "characters, without spaces around them."
+            f"{name[:200]!r} cannot be a model's {what}: it needs 1 to 200 printable characters, without spaces "
+            "around them."
         )
 
 

@@ -12,10 +12,9 @@ from creval.core.call import CACHE_ORIGIN
 from creval.core.errors import CrevalError
 from creval.store.readonly import open_readonly
 from creval.store.run import METRIC_VOICE_PREFIX
+from creval.store.run import PROVENANCE_KEY as PROVENANCE_KEY
 from creval.store.writer import DATABASE
 
-PROVENANCE_KEY = "makers"
-"""The entry in a run's manifest that says who made each model's edits."""
 _BY_JUDGE = f"judge NOT LIKE '{METRIC_VOICE_PREFIX}%'"
 
 

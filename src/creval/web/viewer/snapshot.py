@@ -181,7 +181,7 @@ def take_snapshot(run: RunLookup, previous: Snapshot | None = None) -> Snapshot:
         states=_answer_states(run, protocol, items),
         verdicts=run.count_verdicts(),
         table=table,
-        scores=previous.scores if previous is not None else None,
+        scores=previous.scores if previous is not None and previous.models == run.models else None,
         notes=_snapshot_notes(run, table),
         missing=tuple(run.missing_edits()),
         unsupported=run.unsupported,
