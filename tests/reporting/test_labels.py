@@ -150,8 +150,9 @@ def test_a_strangers_labels_cannot_do_harm(run: Path) -> None:
         assert "Careful" in opened.models
 
 
-def test_a_renamed_model_keeps_its_label(labelled: Path) -> None:
-    library.rename(labelled, "Careful", "Other")
+@pytest.mark.parametrize("name", ["Careful", "Shown"])
+def test_a_renamed_model_keeps_its_label(labelled: Path, name: str) -> None:
+    library.rename(labelled, name, "Other")
     with open_run(labelled, labels=True) as opened:
         assert "Shown" in opened.models
     with open_run(labelled) as opened:

@@ -16,7 +16,7 @@ from creval.store.writer import RunWriter
 
 def rename_model(store: RunWriter, old: str, new: str) -> int:
     """Give a model another name wherever a run has it; return how many edits it has."""
-    _require_model(store, old)
+    old = _find_model(store, old)
     check_name(new, "name")
     if new in _list_models(store):
         raise CrevalError(f"{store.folder} has a model {new!r} already.")
@@ -41,7 +41,7 @@ def rename_model(store: RunWriter, old: str, new: str) -> int:
 
 def delete_model(store: RunWriter, model: str) -> int:
     """Delete a model's edits and all that was said about them; return how many edits it had."""
-    _require_model(store, model)
+    model = _find_model(store, model)
     mine = "SELECT id FROM edits WHERE system = ?"
     with store.transaction():
         for doomed in (
@@ -68,8 +68,7 @@ def set_labels(store: RunWriter, labels: Mapping[str, str]) -> dict[str, str]:
     """Keep the names under which models are shown; an empty one takes a label back. Return all that hold now."""
     held = dict(store.manifest.get(LABELS_KEY) or {})
     for given, label in labels.items():
-        name = {shown: own for own, shown in held.items()}.get(given, given)
-        _require_model(store, name)
+        name = _find_model(store, given)
         if not label or label == name:
             held.pop(name, None)
             continue
@@ -85,7 +84,7 @@ def set_labels(store: RunWriter, labels: Mapping[str, str]) -> dict[str, str]:
 
 def count_model_replies(store: RunWriter, model: str) -> int:
     """Return how many replies a run holds about a model."""
-    _require_model(store, model)
+    model = _find_model(store, model)
     query = (
         "SELECT count(*) FROM replies JOIN asks ON asks.id = ask JOIN edits ON edits.id = asks.edit WHERE system = ?"
     )
@@ -105,10 +104,13 @@ def _list_models(store: RunWriter) -> list[str]:
     return [name for (name,) in store.execute("SELECT DISTINCT system FROM edits ORDER BY system")]
 
 
-def _require_model(store: RunWriter, model: str) -> None:
-    if EDITOR_KEY in store.manifest:
+def _find_model(store: RunWriter, given: str) -> str:
+    """Return the name of the model that a name or label stands for."""
+    manifest, known = store.manifest, _list_models(store)
+    if EDITOR_KEY in manifest:
         raise CrevalError(f"{store.folder} is a folder of edits: its name is the model's. Rename or delete the folder.")
-    require_known("model", model, _list_models(store))
+    own = {label: name for name, label in (manifest.get(LABELS_KEY) or {}).items()}
+    return require_known("model", given if given in known else own.get(given, given), known)
 
 
 def _renew_digests(store: RunWriter, edit: int, key: EditKey) -> None:
