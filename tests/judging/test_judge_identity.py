@@ -137,3 +137,12 @@ def test_rehearsal_answers_are_marked_wherever_they_are_shown(
     assert creval("export", run, "--out", tmp_path / "out", *few).returncode == 0
     assert mark in (tmp_path / "out" / "README.md").read_text()
     assert json.loads(creval("score", run, "--json", *few).stdout)["judge"] == "rehearsal:m"
+
+
+def test_the_summary_of_judging_shows_labels(miniature: Path, tmp_path: Path) -> None:
+    with serving(FakeServer().app()) as url:
+        given = ("judge", miniature, "--edits", miniature / "edits" / "Keeper", "--judge", f"openai:m@{url}/v1")
+        wrong = creval(*given, "--run", tmp_path / "run", "--limit", 1, "--label", "Keper=K")
+        assert (wrong.returncode, "did you mean 'Keeper'" in wrong.stderr) == (2, True)
+        done = creval(*given, "--run", tmp_path / "run", "--limit", 1, "--label", "Keeper=Keeper 2")
+    assert "Keeper 2" in done.stdout

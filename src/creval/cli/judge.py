@@ -172,7 +172,7 @@ def _print_summary(summary: JudgeSummary, judged: bool, run: str, json: bool) ->
     progress = summary.progress
     console.print_note(*summary.notes)
     _note_unmatched(summary.unmatched_files)
-    _note_missing(summary.missing_edits)
+    _note_missing(options.with_shown_names(run, summary.missing_edits))
     for name, reason in list(progress.unreadable_edits.items())[:_MAX_SHOWN]:
         console.print_note(f"{name} was not asked about: {reason}")
     if len(progress.unreadable_edits) > _MAX_SHOWN:
@@ -182,7 +182,7 @@ def _print_summary(summary: JudgeSummary, judged: bool, run: str, json: bool) ->
     console.print_note(*console.fault_notes(progress))
     what = "questions" if summary.voices == 1 else f"questions x {summary.voices}"
     if summary.statuses and not json:
-        console.print_table(status_table(summary.statuses, what))
+        console.print_table(status_table(options.with_shown_names(run, summary.statuses), what))
     if summary.measured_edits or summary.unmeasured_reasons:
         console.print_note(f"{summary.measured_edits:,} edits are measured")
     if summary.unmeasured_reasons:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from json import loads
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from creval.providers.pricing import Price as Dollars
     from creval.stats.elimination import StoppingRule
     from creval.store import Run
+
+
+T = TypeVar("T")
 
 
 def complete_names(kind: str) -> Callable[[str], list[str]]:
@@ -122,6 +125,14 @@ def open_for_output(run: str, given: Sequence[str] | None, json: bool = False) -
 
     keep_labels(run, given)
     return open_run(run, labels=not json)
+
+
+def with_shown_names(run: str, by_model: Mapping[str, T]) -> dict[str, T]:
+    """Return what is known by model under the names by which a run shows them."""
+    from creval.store import open_run
+
+    with open_run(run, labels=True) as opened:
+        return {opened.resolve_model(name): value for name, value in by_model.items()}
 
 
 def parse_stopping_rule(question: str | None, alpha: float, margin: float) -> StoppingRule | None:

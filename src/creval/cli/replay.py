@@ -57,7 +57,7 @@ def replay(
         found = {} if outcome is None else {**early_stopping_output(outcome).as_json(), "seed": seed}
         console.print_json({"judge": done.recording.judge, "answers": ended, **found})
         return
-    console.print_table(status_table(done.statuses))
+    console.print_table(status_table(options.with_shown_names(run, done.statuses)))
     if outcome is not None:
         console.print_output(early_stopping_output(outcome))
     console.print_note(f"Now: creval score {quote(run)}")
