@@ -98,7 +98,9 @@ def pairwise_readings() -> Iterator[tuple[str, Reading, str]]:
             yield from keyed(f"pairwise {path.parent.name}/{entry['idx']}", parse_reply(text, questions), text)
             if entry["model_vote"]:  # the verdict first, then the whole reply
                 said = f"{entry['model_vote'].strip('[]')}\n{text}"
-                yield from keyed(f"pairwise-in-words {path.parent.name}/{entry['idx']}", parse_reply(said, questions), said)
+                yield from keyed(
+                    f"pairwise-in-words {path.parent.name}/{entry['idx']}", parse_reply(said, questions), said
+                )
 
 
 def keyed(where: str, verdicts: Iterable[Verdict], text: str) -> Iterator[tuple[str, Reading, str]]:

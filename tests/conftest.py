@@ -104,6 +104,19 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         os.environ[CACHE_ENV] = before
 
 
+@pytest.fixture
+def answer_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Share answers between the runs of a test. The runs of other tests share none."""
+    monkeypatch.setenv(CACHE_ENV, str(tmp_path / "cache"))
+
+
+@pytest.fixture(autouse=True)
+def no_shared_answers(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    if "answer_cache" not in request.fixturenames:
+        monkeypatch.setattr("creval.judging.judge_run.JudgeRun.count_cached_answers", lambda _: 0)
+        monkeypatch.setattr("creval.judging.judge_run.AnswerCache", lambda: None)
+
+
 @pytest.fixture(scope="module")
 def chromium() -> Iterator[Browser]:
     """A real Chromium. Without one a test is skipped, but fails where `CI` is set to `true`.

@@ -100,13 +100,106 @@ def compiled(value: object) -> Iterator[re.Pattern[str]]:
                 yield from compiled(item)
 
 
-RUNS = ("\n", " ", "\t", '"', "'", "“", "`", "{", "}", "[", "]", "(", ")", "\\", "0", "9", "*", "_", "|", "a", "é", "-", ".")
+RUNS = (
+    "\n",
+    " ",
+    "\t",
+    '"',
+    "'",
+    "“",
+    "`",
+    "{",
+    "}",
+    "[",
+    "]",
+    "(",
+    ")",
+    "\\",
+    "0",
+    "9",
+    "*",
+    "_",
+    "|",
+    "a",
+    "é",
+    "-",
+    ".",
+)
 PIECES = (
-    *("\n\n", " \n", "\r\n", "**", "``` ", "a ", "a\n", "1. ", "9 ", "- ", "* \n", "| ", '"a" ', '"a": ', '": ', "\\\"", "? "),
-    *('{"a":', '{"a":{', '{"', "{ ", "[[", '[{"', '{"answer": "Yes", ', '"answer": ', 'answer: "', "Answer: Yes\n", "Yes. "),
-    *("yes, ", "no ", "the answer is ", "score: 7 ", "7/10 ", "on reflection, ", "actually, ", "wait ", "Q1: ", "Q1 ", "q"),
-    *("<think>", "</think>", "<", "<a", "&", "i am ", "not the ", "add text ", "text ", "model ", "instruction:\n**\n\n", "x" * 40 + " "),
-    *("a-", "a_", "word's ", "‘a ", "«a", "「", "$", "retry in 9", "</style>", "http://", "(because ", "{{a}} ", "[SOURCE] "),
+    *(
+        "\n\n",
+        " \n",
+        "\r\n",
+        "**",
+        "``` ",
+        "a ",
+        "a\n",
+        "1. ",
+        "9 ",
+        "- ",
+        "* \n",
+        "| ",
+        '"a" ',
+        '"a": ',
+        '": ',
+        '\\"',
+        "? ",
+    ),
+    *(
+        '{"a":',
+        '{"a":{',
+        '{"',
+        "{ ",
+        "[[",
+        '[{"',
+        '{"answer": "Yes", ',
+        '"answer": ',
+        'answer: "',
+        "Answer: Yes\n",
+        "Yes. ",
+    ),
+    *(
+        "yes, ",
+        "no ",
+        "the answer is ",
+        "score: 7 ",
+        "7/10 ",
+        "on reflection, ",
+        "actually, ",
+        "wait ",
+        "Q1: ",
+        "Q1 ",
+        "q",
+    ),
+    *(
+        "<think>",
+        "</think>",
+        "<",
+        "<a",
+        "&",
+        "i am ",
+        "not the ",
+        "add text ",
+        "text ",
+        "model ",
+        "instruction:\n**\n\n",
+        "x" * 40 + " ",
+    ),
+    *(
+        "a-",
+        "a_",
+        "word's ",
+        "‘a ",
+        "«a",
+        "「",
+        "$",
+        "retry in 9",
+        "</style>",
+        "http://",
+        "(because ",
+        "{{a}} ",
+        "[SOURCE] ",
+    ),
 )
 ENDS = ("", "x", "\0", "\n", '"')
 
@@ -260,7 +353,9 @@ def test_common_runs_take_linear_time_in_every_regular_expression() -> None:
     problems = []
     for where, (pattern, methods) in patterns().items():
         for use in {method if method in USES else "search" for method in methods}:
-            found = slow(USES[use](pattern), lambda n: ((repr(x), x * (n // len(x)) + "\0") for x in texts), (2_000, 8_000))
+            found = slow(
+                USES[use](pattern), lambda n: ((repr(x), x * (n // len(x)) + "\0") for x in texts), (2_000, 8_000)
+            )
             problems += [f"{where} ({use}): {pattern.pattern[:100]!r}: {one}" for one in found]
     assert not problems, "\n".join(problems)
 
@@ -311,7 +406,20 @@ def parsers() -> dict[str, Reader]:
     return found
 
 
-TEXTS = {"text", "reply", "instruction", "whole", "said", "name", "written_name", "label", "rest", "broken", "prompt", "stem"}
+TEXTS = {
+    "text",
+    "reply",
+    "instruction",
+    "whole",
+    "said",
+    "name",
+    "written_name",
+    "label",
+    "rest",
+    "broken",
+    "prompt",
+    "stem",
+}
 
 
 @pytest.mark.parametrize("name", sorted(parsers()))

@@ -26,11 +26,16 @@ if TYPE_CHECKING:
     from creval.api.builds import build_complexbench as build_complexbench
     from creval.api.builds import build_creval as build_creval
     from creval.api.builds import build_ice as build_ice
+    from creval.api.caches import cache as cache
+    from creval.api.caches import prune_cache as prune_cache
     from creval.api.init_samples import init_samples as init_samples
     from creval.api.outputs import export as export
     from creval.api.outputs import plot as plot
     from creval.api.outputs import report as report
     from creval.api.outputs import view as view
+    from creval.api.run_changes import label as label
+    from creval.api.run_changes import remove as remove
+    from creval.api.run_changes import rename as rename
     from creval.api.runs import calibrate as calibrate
     from creval.api.runs import edit as edit
     from creval.api.runs import estimate as estimate
@@ -62,7 +67,9 @@ __version__ = "0.1.0"
 _NAMES_BY_MODULE = {
     "api.analyses": "agree align compare items repeats score sensitivity unchanged",
     "api.builds": "build_complex_edit build_complexbench build_creval build_ice",
+    "api.caches": "cache prune_cache",
     "api.outputs": "export plot report view",
+    "api.run_changes": "label remove rename",
     "api.runs": "calibrate edit estimate judge measure replay",
     "api.init_samples": "init_samples",
     "benchmarks": "open_benchmark",

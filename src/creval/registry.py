@@ -52,7 +52,8 @@ judges: Registry[Callable[..., Judge]] = Registry(
     "judge",
     {
         **dict.fromkeys(
-            ("openai", "google", "anthropic", "openrouter", "dashscope"), "creval.judges.judge_spec:open_chat"
+            ("openai", "google", "anthropic", "openrouter", "dashscope", "rehearsal"),
+            "creval.judges.judge_spec:open_chat",
         ),
         "hf": "creval.judges.local:open_local",
         "python": "creval.judges.python_judge:open_python_judge",

@@ -126,7 +126,7 @@ def test_what_items_ask_alike_is_asked_once_in_a_stage_that_is_shared(tmp_path: 
 
 
 def test_a_budget_needs_prices(tmp_path: Path) -> None:
-    with pytest.raises(CrevalError, match=r"`budget` needs the price of openai:one@"):
+    with pytest.raises(CrevalError, match=r"`budget` needs the price of openai:one: add"):
         writing(tmp_path, "http://127.0.0.1:9", budget=1.0)
     writing(tmp_path, "http://127.0.0.1:9", budget=1.0, price=Price(1, 2))
 
@@ -172,7 +172,10 @@ def test_an_estimate_takes_off_what_is_kept(tmp_path: Path) -> None:
         assert (second.calls, second.cached) == (4, 2), "of two texts each has one"
         assert first.cost == pytest.approx((before[0].cost or 0) / 3)
         assert first.seconds == pytest.approx(before[0].seconds / 3)
-        other = writing(tmp_path / "kept", url + "/x").estimate(some, stages)
+        elsewhere = writing(tmp_path / "kept", url + "/x").estimate(some, stages)
+        assert [made.cached for made in elsewhere] == [2, 2], "a model is the same at another address"
+        roles = {"writer": f"openai:new@{url}/v1", "teller": f"openai:too@{url}/v1"}
+        other = TextGenerator[str](tmp_path / "kept", roles, Settings()).estimate(some, stages)
         assert [made.cached for made in other] == [0, 0], "another model wrote nothing yet"
         once = [StageEstimate("writer", 0.5, 100, 50)]
         assert [made.calls for made in model.estimate(some[:1], once)] == [0, 0], "never below none"

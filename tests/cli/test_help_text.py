@@ -31,7 +31,7 @@ def width(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> in
 def test_commands_are_grouped_by_what_a_person_wants() -> None:
     shown = creval("--help").stdout
     panels = re.findall(r"^(\S.*):$", shown, re.M)
-    assert panels == ["Start", "Run", "Understand", "Look and share", "Build", "Extend", "Options"]
+    assert panels == ["Start", "Run", "Understand", "Keep", "Look and share", "Build", "Extend", "Options"]
     assert re.search(r"^Build:\n  build .*\n  review ", shown, re.M)
     assert not re.search("gauge", shown), "old names are understood, and not shown"
 

@@ -173,7 +173,7 @@ def test_what_it_will_take(tmp_path: Path) -> None:
     calls = {made["role"]: made["calls"] for made in told["estimates"]}
     assert (told["pictures"], calls) == (2, {"writer": 2, "reviser": 30})
     shown = creval(*command)
-    assert "reviser: openai:m@" in shown.stdout
+    assert "reviser: openai:m " in shown.stdout
     assert shown.stderr.startswith("For 2 pictures, if little has to be asked again.")
     assert not bench.exists()
 

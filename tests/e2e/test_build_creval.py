@@ -171,8 +171,8 @@ def test_what_it_will_take(tmp_path: Path) -> None:
     images = drawn(tmp_path / "pictures", "a", "b")
     url = "http://127.0.0.1:9"
     dry = creval(*build(images, tmp_path / "bench", url, "--dry-run", "--price", "2,8"))
-    assert "writer: openai:writer@" in dry.stdout
-    assert "checker: openai:writer@" in dry.stdout
+    assert "writer: openai:writer " in dry.stdout
+    assert "checker: openai:writer " in dry.stdout
     assert "Nothing was asked." in dry.stderr
     assert not (tmp_path / "bench").exists()
 

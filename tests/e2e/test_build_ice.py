@@ -79,7 +79,7 @@ def test_it_is_judged(built: Path, tmp_path: Path) -> None:
             "SRC,PF",
         )
     assert "edits are measured" in done.stderr, done.stderr
-    assert '"judge": "openai:n@' in creval("score", tmp_path / "run", "--json").stdout
+    assert '"judge": "openai:n"' in creval("score", tmp_path / "run", "--json").stdout
 
 
 def test_a_dry_run_tells_what_cannot_be_used(tmp_path: Path) -> None:

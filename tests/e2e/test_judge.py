@@ -39,7 +39,8 @@ def creval(*arguments: str | Path, env: Mapping[str, str] | None = None) -> subp
 
 def judge(bench: Path, url: str, run: Path, *more: str, model: str = "Keeper") -> list[str | Path]:
     spec = f"openai:fake@{url}/v1"
-    return ["judge", bench, "--edits", bench / "edits" / model, "--judge", spec, "--run", run, *more]
+    edits = bench / "edits" / model
+    return ["judge", bench, "--edits", edits, "--judge", spec, "--run", run, "--no-cache", *more]
 
 
 def verdicts(run: Path) -> dict[Any, Any]:

@@ -281,7 +281,7 @@ def test_a_panel_keeps_each_judges_verdict_and_a_tie_is_no_answer(miniature: Pat
         done = ask(miniature, tmp_path / "run", panel, limit=3)
     assert done.expected_answers == 180
     voices = query(tmp_path / "run", "SELECT judge FROM voices ORDER BY id")
-    assert sorted(name for (name,) in voices) == sorted([first, second])
+    assert sorted(name for (name,) in voices) == ["openai:a", "openai:b"]
     with open_run(tmp_path / "run") as run:
         values = [value for _, found in run.values_by_edit() for value in found.values()]
         assert 0 < values.count(None) < len(values)
@@ -330,7 +330,7 @@ def test_log_probabilities_are_the_value(miniature: Path, tmp_path: Path) -> Non
 
 
 def test_a_run_is_asked_in_one_way(miniature: Path, tmp_path: Path) -> None:
-    with spec_of(FakeServer()) as spec, spec_of(FakeServer()) as other:
+    with spec_of(FakeServer()) as spec, spec_of(FakeServer(), "another") as other:
         ask(miniature, tmp_path / "run", spec, limit=1)
         for changed, sentence in (
             ({"batch_by": "question"}, "`batch_by`"),

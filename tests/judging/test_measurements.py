@@ -132,7 +132,7 @@ def test_asked_first_and_measured_later_or_the_other_way_round(bench: Path, edit
     assert (both.expected_answers, both.unanswered, both.measured_edits) == (12, 0, 1)
     assert again.measured_edits == 1
     with open_run(bench / "a") as first, open_run(bench / "b") as second:
-        assert first.manifest["judge"] == second.manifest["judge"] == spec
+        assert first.manifest["judge"] == second.manifest["judge"] == "openai:m"
         one, two = (dict(run.values_by_edit()) for run in (first, second))
         assert one == two
         card = score(second, resamples=50)

@@ -40,7 +40,9 @@ def test_why_there_is_no_answer(choice: Completion, status: VerdictStatus, why: 
     assert verdict.explanation.startswith(why)
 
 
-@pytest.mark.parametrize("text", ['{"Q1": {"answer": "Yes"}, "Q2": {"ans', '{"Q1": {"answer": "Yes"}}', "Q1: Yes\nQ2: N", "Yes"])
+@pytest.mark.parametrize(
+    "text", ['{"Q1": {"answer": "Yes"}, "Q2": {"ans', '{"Q1": {"answer": "Yes"}}', "Q1: Yes\nQ2: N", "Yes"]
+)
 def test_a_reply_that_was_cut_off_has_no_verdict(text: str) -> None:
     verdict = read(Completion(text, "length"))
     assert (verdict.status, verdict.value) == (VerdictStatus.MISSING, None)

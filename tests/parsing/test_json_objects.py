@@ -8,14 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from creval.parsing.json_objects import (
-    BrokenObject,
-    MultiDict,
-    Prose,
-    UnclosedObject,
-    iter_json_objects,
-    split_json,
-)
+from creval.parsing.json_objects import BrokenObject, MultiDict, Prose, UnclosedObject, iter_json_objects, split_json
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(),

@@ -111,7 +111,7 @@ class _ScoreTableBuilder:
         self._protocol = protocol if weights is None else protocol.with_weights(weights)
         self._schema = self._protocol.schema.with_levels(run.levels)
         self._metrics = [metric.name for metric in self._schema.metrics]
-        models = run.models if models is None else models
+        models = run.models if models is None else tuple(map(run.resolve_model, models))
         for name in models:
             require_known("model", name, run.models)
         if not models:

@@ -127,8 +127,8 @@ def compare(
         chosen = resolve_options({"subset": subset, "weights": weights, "missing": missing}, opened.manifest)
         found = compare_models(
             opened,
-            first,
-            second,
+            opened.resolve_model(first),
+            opened.resolve_model(second),
             strict=strict,
             subset=chosen["subset"],
             weights=chosen["weights"],
@@ -170,7 +170,7 @@ def agree(
     if scale is not None and human is None:
         raise CrevalError("`scale` goes with `human` FILE.")
     with ExitStack() as stack:
-        opened = [stack.enter_context(opened_run(run)) for run in given]
+        opened = [stack.enter_context(opened_run(run, labels=False)) for run in given]
         levels = {level.name: level for run in opened for level in run.levels if level.groups_samples}
         if human is None:
             table = collect_answers(opened)
@@ -232,7 +232,7 @@ def sensitivity(
     found = analyse_sensitivity(card)
     people: dict[str, WeightAgreement] = {}
     if human is not None:
-        said = read_ratings(human, scale)
+        said = read_ratings(human, scale, opened)
         people, unmatched = find_agreeing_weights(said.ratings, card.table, found)
         notes += unused_rating_sentences({str(human): said.skipped_rows}, unmatched)
         if not people:
@@ -248,10 +248,10 @@ def unchanged(
     from creval.analysis.unchanged_edits import following_threshold, scan_for_changes, summarise_unchanged
     from creval.reporting.commands.unchanged_output import unchanged_output
 
-    folder = run.folder if isinstance(run, Run) else run
+    folder = run.folder if isinstance(run, Run) else Path(run)
     with ProgressLine() as line:
         lost = scan_for_changes(folder, count_progress(line, "edits looked at"))
-    with opened_run(folder) as opened:
+    with opened_run(run) as opened:
         card = scorecard(opened, {"subset": subset, "resamples": resamples, "seed": seed})
         found = summarise_unchanged(opened, card, resamples, seed)
     output = unchanged_output(found, following_threshold(card), lost)
@@ -289,6 +289,7 @@ def align(
         if lower is not None:
             raise CrevalError("`lower` is for `scores`; a run knows its metrics.")
         with opened_run(run) as opened:
+            said = read_ratings(human, scale, opened)
             chosen = resolve_options({"subset": subset, "weights": weights}, opened.manifest)
             table = build_score_table(opened, strict=strict, subset=chosen["subset"], weights=chosen["weights"])
             held = metric_scores_from_table(table)

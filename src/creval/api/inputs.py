@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -27,12 +28,12 @@ EditorLike = str | Editor | Callable[..., Any]
 
 
 @contextmanager
-def opened_run(run: RunLike) -> Iterator[Run]:
+def opened_run(run: RunLike, *, labels: bool = True) -> Iterator[Run]:
     """Open a run and close it at the end; leave a run alone that is open already."""
     if isinstance(run, Run):
         yield run
         return
-    with open_run(run) as opened:
+    with open_run(run, labels=labels) as opened:
         yield opened
 
 
@@ -45,9 +46,21 @@ def as_benchmark(bench: BenchmarkLike, protocol: str | None = None) -> Benchmark
     return open_benchmark(bench, protocol)
 
 
-def read_ratings(human: str | Path, scale: str | None) -> HumanRatings:
-    """Read what people said."""
-    return read_human_ratings(str(human), None if scale is None else parse_rating_scale(scale))
+def read_ratings(human: str | Path, scale: str | None, run: Run | None = None) -> HumanRatings:
+    """Read what people said, about models by the names that an open run has for them."""
+    said = read_human_ratings(str(human), None if scale is None else parse_rating_scale(scale))
+    if run is None or not run.labels:
+        return said
+    name = run.resolve_model
+    ratings = tuple(
+        replace(
+            one,
+            edits=tuple(edit._replace(model=name(edit.model)) for edit in one.edits),
+            choice=one.choice and name(one.choice),
+        )
+        for one in said.ratings
+    )
+    return replace(said, ratings=ratings)
 
 
 def editor_spec(editor: EditorLike) -> Any:

@@ -70,7 +70,7 @@ def plot(
             card = scorecard(opened, scoring)
             about = plots.describe_basis(card, opened.manifest)
             if kind == "weights":
-                made = _draw_weights(card, about, human, scale)
+                made = _draw_weights(opened, card, about, human, scale)
             elif kind == "cost":
                 made = plots.cost(card, read_provenance(opened.manifest), about=about)
             else:
@@ -102,7 +102,7 @@ def _draw(kind: str, card: Scorecard, level: str, metrics: tuple[str, ...], abou
     return draw(card, level, metrics=metrics, about=about, max_models=model_count)
 
 
-def _draw_weights(card: Scorecard, about: str, human: str | Path | None, scale: str | None) -> Figure:
+def _draw_weights(run: Run, card: Scorecard, about: str, human: str | Path | None, scale: str | None) -> Figure:
     from creval.reporting import plots
     from creval.stats.human.weight_fit import find_agreeing_weights
     from creval.stats.weight_sensitivity import analyse_sensitivity
@@ -110,7 +110,7 @@ def _draw_weights(card: Scorecard, about: str, human: str | Path | None, scale: 
     found = analyse_sensitivity(card)
     if human is None:
         return plots.ternary(found, about=about)
-    agreed, _ = find_agreeing_weights(read_ratings(human, scale).ratings, card.table, found)
+    agreed, _ = find_agreeing_weights(read_ratings(human, scale, run).ratings, card.table, found)
     if not agreed:
         raise CrevalError(f"`human` {human}: too few ratings of this run's edits to tell anything.")
     people = {name: one.best for name, one in agreed.items()}
@@ -120,6 +120,7 @@ def _draw_weights(card: Scorecard, about: str, human: str | Path | None, scale: 
 def _draw_repeats(run: Run, scoring: ScoringOptions) -> Figure:
     from creval.analysis.measurement_repeats import measure_repeat_variation
     from creval.benchmarks import protocol_of_run
+    from creval.providers.catalog import describe_judge
     from creval.reporting import plots
     from creval.reporting.plots.names import escape_plot_text
     from creval.reporting.sentences import benchmark_phrase
@@ -129,7 +130,7 @@ def _draw_repeats(run: Run, scoring: ScoringOptions) -> Figure:
     if any(scoring.get(name) not in without_effect for name in given):
         raise CrevalError("repeats are of all a run's measurements: only `seed` goes with it.")
     found, manifest = measure_repeat_variation(run, scoring.get("seed", 0)), run.manifest
-    judge = f", judge {manifest['judge']}" if manifest["judge"] else ""
+    judge = f", judge {describe_judge(manifest['judge'])}" if manifest["judge"] else ""
     return plots.repeat_variation(
         found, protocol_of_run(manifest).schema, about=escape_plot_text(f"{benchmark_phrase(manifest)}{judge}. ")
     )

@@ -153,7 +153,7 @@ def judge(
     said = f"{done.expected_answers - done.unanswered:,} of {done.expected_answers:,} answers came"
     stopped = f", then it stopped: {done.stopped}" if done.stopped else ""
     reasons = [f"{number:,} unanswered: {reason}" for reason, number in done.reasons]
-    notes = [*judging.warnings(), *done.notes, *reasons]
+    notes = [*judging.warnings(), *done.notes, *filter(None, [done.cache_sentence]), *reasons]
     return _answers_result(done, done.statuses, [f"{said}{stopped}.", *settled], notes)
 
 

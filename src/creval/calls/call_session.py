@@ -16,6 +16,7 @@ from creval.calls.limits import Budget, StopSignal
 from creval.calls.retry import CallStoppedError, Progress, ProgressCallback
 from creval.core.errors import CrevalError
 from creval.store import RunWriter
+from creval.store.answer_cache import AnswerCache
 
 INTERRUPTED = "interrupted"
 _PROGRESS_INTERVAL = 0.2  # seconds between two reports of the progress
@@ -33,10 +34,13 @@ class CallTarget(Protocol):
 class CallSession:
     """Calls that share a store, a budget in US dollars, a stop signal, progress and a thread pool for images."""
 
-    def __init__(self, store: RunWriter, progress: Progress, budget: float | None = None) -> None:
+    def __init__(
+        self, store: RunWriter, progress: Progress, budget: float | None = None, answer_cache: AnswerCache | None = None
+    ) -> None:
         self.progress = progress
         self.stop_signal = StopSignal()
-        self.journal = CallJournal(store)
+        self.answer_cache = answer_cache
+        self.journal = CallJournal(store, answer_cache)
         self.budget = Budget(budget, store.total_cost)
         self.threads = min(8, os.cpu_count() or 1)
         self.pool = ThreadPoolExecutor(self.threads, thread_name_prefix="creval-images")

@@ -12,6 +12,7 @@ from creval.core.edit_record import Edit, EditKey, EditStatus, FileStamp
 from creval.core.errors import CrevalError
 from creval.core.verdict import Verdict
 from creval.store import RunWriter
+from creval.store.answer_cache import AnswerCache, CachedAnswer
 
 _COMMIT_DELAY = 0.002  # seconds
 CallRecord = tuple[CallKey, Reply, Sequence[Verdict]]
@@ -23,8 +24,9 @@ class CallJournal:
     A commit waits two milliseconds, so that a burst of replies becomes one commit.
     """
 
-    def __init__(self, store: RunWriter) -> None:
-        self._store = store
+    def __init__(self, store: RunWriter, answer_cache: AnswerCache | None = None) -> None:
+        self._store, self._answer_cache = store, answer_cache
+        self._shared: list[tuple[str, Mapping[bytes, CachedAnswer]]] = []
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="creval-ledger")
         self._edits: dict[EditKey, Edit] = {}
         self._changed_edits: set[EditKey] = set()
@@ -39,6 +41,14 @@ class CallJournal:
             known = known._replace(status=EditStatus.FAILED, reason=failure)
         self._edits[edit.key] = known
         self._changed_edits.add(edit.key)
+
+    def was_made(self, call: CallKey) -> bool:
+        """Return whether the store holds a reply to this call, of whatever kind."""
+        return self._store.has_call(call)
+
+    def share(self, judge: str, answers: Mapping[bytes, CachedAnswer]) -> None:
+        """Put answers into the cache for other runs, after the next records."""
+        self._shared.append((judge, answers))
 
     async def append(self, records: Sequence[CallRecord]) -> None:
         """Keep records; when this returns, they outlive a kill."""
@@ -67,6 +77,9 @@ class CallJournal:
                     kept.set_exception(failure)
                 else:
                     kept.set_result(None)
+            if self._shared and self._answer_cache is not None:
+                shared, self._shared = self._shared, []
+                await loop.run_in_executor(self._thread, _put_all, self._answer_cache, shared)
         self._writer = None
 
     def _commit(self, edits: Sequence[Edit], records: Sequence[CallRecord]) -> None:
@@ -81,6 +94,14 @@ class CallJournal:
         if self._changed_edits:
             await self.append(())
         self._thread.shutdown()
+
+
+def _put_all(cache: AnswerCache, answers: Sequence[tuple[str, Mapping[bytes, CachedAnswer]]]) -> None:
+    by_judge: dict[str, dict[bytes, CachedAnswer]] = {}
+    for judge, some in answers:
+        by_judge.setdefault(judge, {}).update(some)
+    for judge, together in by_judge.items():
+        cache.put(judge, together)
 
 
 def _to_user_error(error: Exception) -> Exception:

@@ -100,6 +100,7 @@ class ChatSettings(CallSettings):
 class JudgeSettings(ChatSettings):
     """Settings of a run of `judge`; those that affect answers (`answer_affecting`) stay the same throughout a run.
 
+    `cache` takes answers that other runs have paid for, and shares those of this run.
     `reasoning` lets judges reason before they answer, or not; None leaves it to each question. `stopping_rule` is what
     is to be decided, after which nothing more is asked. If a user's code that judges or measures has changed,
     `keep_old` keeps its older answers, `redo` asks for all of them again.
@@ -117,6 +118,7 @@ class JudgeSettings(ChatSettings):
     stopping_rule: StoppingRule | None = None
     keep_old: bool = False
     redo: bool = False
+    cache: bool = True
 
     def __post_init__(self) -> None:
         require_known("way to ask", self.batch_by, BATCH_MODES)

@@ -11,7 +11,7 @@ import hashlib
 from collections.abc import Awaitable, Callable, Collection, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Generic, NamedTuple, TypeVar
+from typing import Generic, NamedTuple, TypeGuard, TypeVar
 
 from creval.calls.call_session import CallSession
 from creval.calls.cost_estimate import CostEstimate
@@ -25,7 +25,7 @@ from creval.core.files import replace_lone_surrogates
 from creval.core.images import EncodedImage, ImageError, encode_for_request, read_image_size
 from creval.core.verdict import VerdictStatus
 from creval.judges.base import Judge, JudgeRequest, completion_status
-from creval.judges.judge_spec import open_judges, resize_rule
+from creval.judges.judge_spec import adopt_stored_name, open_judges, resize_rule
 from creval.parsing.reply_format import ReplyFormat
 from creval.parsing.thinking import strip_thinking
 from creval.prompts import Prompt
@@ -126,6 +126,10 @@ class ItemSession:
         return await asyncio.shield(self._encoded[role, path])
 
 
+def _is_text(value: object) -> TypeGuard[str]:
+    return isinstance(value, str)
+
+
 ItemPipeline = Callable[[ItemSession], Awaitable[T]]
 
 
@@ -151,6 +155,12 @@ class TextGenerator(Generic[T]):
             if len(found) != 1:
                 raise CrevalError(f"`{role}` takes one model, not a panel.")
             self.judges[role] = found[0]
+        manifest, stored = read_stored_texts(self.folder)
+        begun_with = [*manifest.values(), *manifest.get("models", {}).values()]
+        for role, judge in self.judges.items():
+            adopt_stored_name(
+                judge, {name for name, other, _ in stored if other == role} or filter(_is_text, begun_with)
+            )
         settings.check_prices(self.judges.values())
         self._resize_rules = {
             role: resize_rule(judge.vision, settings.image_fit) for role, judge in self.judges.items()

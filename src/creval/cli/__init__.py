@@ -15,6 +15,8 @@ from creval.cli import (
     analysis_commands,
     bench,
     build,
+    cache_commands,
+    change_commands,
     config,
     console,
     demo,
@@ -51,6 +53,7 @@ _COMMANDS: dict[str, tuple[Callable[..., None], ...]] = {
         analysis_commands.align,
         analysis_commands.calibrate,
     ),
+    "Keep": (change_commands.rename, change_commands.remove),
     "Look and share": (output_commands.report, output_commands.view, output_commands.plot, output_commands.export),
     "Build": (output_commands.review,),
     "Extend": (measure.metrics, prompts.prompts, fake_server.fake_server),
@@ -65,7 +68,13 @@ for panel, commands in _COMMANDS.items():
 app.command("gauges", hidden=True)(measure.metrics)
 app.add_typer(init.app, cls=HelpGroup, rich_help_panel="Start")
 app.add_typer(build.app, cls=HelpGroup, rich_help_panel="Build")
-for registered in (*app.registered_commands, *init.app.registered_commands, *build.app.registered_commands):
+app.add_typer(cache_commands.app, cls=HelpGroup, rich_help_panel="Keep")
+for registered in (
+    *app.registered_commands,
+    *init.app.registered_commands,
+    *build.app.registered_commands,
+    *cache_commands.app.registered_commands,
+):
     registered.cls = HelpCommand
 
 

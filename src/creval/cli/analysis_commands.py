@@ -22,6 +22,7 @@ def compare(
     weights: options.Weights = None,
     missing: options.Missing = None,
     top: Annotated[int, typer.Option(min=0, help="How many samples to show.")] = 5,
+    label: options.Label = None,
     json: options.Json = False,
     resamples: options.Resamples = 2_000,
     seed: options.Seed = 0,
@@ -30,7 +31,7 @@ def compare(
     from creval.api import analyses
 
     found = analyses.compare(
-        run,
+        options.open_for_output(run, label, json),
         first,
         second,
         strict=strict,
@@ -77,12 +78,14 @@ def items(
     run: options.RunFolder,
     subset: options.Subset = None,
     top: Annotated[int, typer.Option(min=0, help="How many questions to list.")] = 20,
+    label: options.Label = None,
     json: options.Json = False,
 ) -> None:
     """Say how hard each question is, what it tells, and which are worth rewriting."""
     from creval.api import analyses
 
-    console.print_output(analyses.items(run, subset=subset, top=top).output, json)
+    opened = options.open_for_output(run, label, json)
+    console.print_output(analyses.items(opened, subset=subset, top=top).output, json)
 
 
 def sensitivity(
@@ -96,6 +99,7 @@ def sensitivity(
         str | None, typer.Option(metavar="FILE", help="Also say which weights people agree with most (CSV or JSONL).")
     ] = None,
     scale: options.Scale = None,
+    label: options.Label = None,
     json: options.Json = False,
 ) -> None:
     """Say who would be best under other weights of the metrics, and how stable the order is."""
@@ -103,7 +107,7 @@ def sensitivity(
 
     scoring: ScoringOptions = {"strict": strict, "subset": subset, "weights": weights, "missing": missing}
     scoring["common_samples"] = common_samples
-    found = analyses.sensitivity(run, human=human, scale=scale, **scoring)
+    found = analyses.sensitivity(options.open_for_output(run, label, json), human=human, scale=scale, **scoring)
     console.print_output(found.output, json)
 
 
@@ -112,18 +116,21 @@ def repeats(
     error: Annotated[
         float | None, typer.Option(min=0.0, help="Say how many measurements vary by no more than this.")
     ] = None,
+    label: options.Label = None,
     json: options.Json = False,
     seed: options.Seed = 0,
 ) -> None:
     """Say how much scores vary between repeats, and how many a wanted error needs."""
     from creval.api import analyses
 
-    console.print_output(analyses.repeats(run, error=error, seed=seed).output, json)
+    opened = options.open_for_output(run, label, json)
+    console.print_output(analyses.repeats(opened, error=error, seed=seed).output, json)
 
 
 def unchanged(
     run: options.RunFolder,
     subset: options.Subset = None,
+    label: options.Label = None,
     json: options.Json = False,
     resamples: options.Resamples = 2_000,
     seed: options.Seed = 0,
@@ -131,7 +138,8 @@ def unchanged(
     """Say which models left sources as they were, and what those who did something kept."""
     from creval.api import analyses
 
-    console.print_output(analyses.unchanged(run, subset=subset, resamples=resamples, seed=seed).output, json)
+    opened = options.open_for_output(run, label, json)
+    console.print_output(analyses.unchanged(opened, subset=subset, resamples=resamples, seed=seed).output, json)
 
 
 def align(
@@ -155,7 +163,7 @@ def align(
     from creval.api import analyses
 
     found = analyses.align(
-        run,
+        None if run is None else options.open_for_output(run, (), json),
         human=human,
         scores=scores,
         scale=scale,

@@ -112,6 +112,8 @@ def watch_calls(line: ProgressLine, label: str = "") -> Callable[..., None]:
             parts += [f"{progress.done:,} of {progress.calls:,} {unit}", f"{rate:.1f}/s"]
         if progress.answered or progress.unanswered:
             parts.append(f"{progress.answered:,} answered, {progress.unanswered:,} unanswered")
+        if progress.shared:
+            parts.append(f"{progress.shared:,} from the cache")
         if tokens:
             parts.append(f"{about}{format_count(tokens)} tokens")
         if progress.cost:

@@ -36,6 +36,7 @@ def fake_server(
         skipped_phrase=never,
         decline_rate=declines,
         stall_seconds=stall,
+        marked=True,
     )
     try:
         asyncio.run(_serve(server, port))
@@ -56,7 +57,7 @@ async def _serve(server: FakeServer, port: int) -> None:
         taken = runner.addresses[0][1]
         url = f"http://127.0.0.1:{taken}"
         console.print_note(f"serving {url}/v1 (counters at {url}/stats); Ctrl-C ends it.")
-        console.print_note(f"try: creval judge BENCH --edits DIR --judge openai:fake@{url}/v1 --run RUN")
+        console.print_note(f"try: creval judge BENCH --edits DIR --judge rehearsal:fake@{url}/v1 --run RUN")
         await asyncio.Event().wait()
     finally:
         await runner.cleanup()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from creval.cli import console, estimate_output, options
-from creval.core.errors import CrevalError
+from creval.core.errors import CrevalError, require_known
 
 if TYPE_CHECKING:
     from creval.core.edit_record import EditStatus
@@ -73,12 +73,17 @@ def judge(
     seed: Annotated[int, typer.Option(min=0, help="Seed of the order of samples.")] = 0,
     keep_old: options.KeepOld = False,
     redo: options.Redo = False,
+    no_cache: Annotated[
+        bool, typer.Option("--no-cache", help="Ask anew what other runs have paid for (creval cache).")
+    ] = False,
+    label: options.Label = None,
     dry_run: options.DryRun = False,
     json: options.Json = False,
 ) -> None:
     """Ask a multimodal model about every edit; go on where an earlier run stopped."""
     from creval.benchmarks import open_benchmark
     from creval.calls.settings import JudgeSettings
+    from creval.core.formatting import pluralise
     from creval.judging.estimate import estimate_judge_costs
     from creval.judging.judge_run import JudgeRun
     from creval.reporting.commands.early_stopping_output import early_stopping_output
@@ -116,13 +121,22 @@ def judge(
         key_env=key_env,
         keep_old=keep_old,
         redo=redo,
+        cache=not no_cache,
     )
     folders = [*(edits or ()), *(more or ())]
     judging = JudgeRun(open_benchmark(bench, protocol), folders, judge, run, settings, dry_run=dry_run)
+    labels = options.parse_labels(label)
+    for name in labels:
+        require_known("model", name, judging.plan.models)
     console.print_note(*judging.warnings())
     if judging.judges:
         versions = [prompt.version for prompt in judging.prompts.values()]
         console.print_note(*prompt_sentences(judging.benchmark.protocol.name, versions))
+    if held := judging.count_cached_answers():
+        console.print_note(
+            f"The cache has {pluralise(held, 'answer')} of this judge to all runs; the estimate does not know which of "
+            "them are needed here, so it may be too high."
+        )
     if dry_run:
         _note_unmatched(judging.found_edits.unmatched_files)
         _note_missing(judging.count_missing())
@@ -136,6 +150,7 @@ def judge(
         console.print_note(("at most " if settings.stopping_rule else "") + estimate_output.format_estimates(expected))
     with console.ProgressLine() as shown:
         done = judging.run(console.watch_calls(shown))
+    options.keep_labels(run, label)
     _print_summary(done, bool(judging.judges), run, json)
     settled = None if done.outcome is None else early_stopping_output(done.outcome)
     if json:
@@ -165,7 +180,7 @@ def _print_summary(summary: JudgeSummary, judged: bool, run: str, json: bool) ->
     progress = summary.progress
     console.print_note(*summary.notes)
     _note_unmatched(summary.unmatched_files)
-    _note_missing(summary.missing_edits)
+    _note_missing(options.with_shown_names(run, summary.missing_edits))
     for name, reason in list(progress.unreadable_edits.items())[:_MAX_SHOWN]:
         console.print_note(f"{name} was not asked about: {reason}")
     if len(progress.unreadable_edits) > _MAX_SHOWN:
@@ -175,14 +190,15 @@ def _print_summary(summary: JudgeSummary, judged: bool, run: str, json: bool) ->
     console.print_note(*console.fault_notes(progress))
     what = "questions" if summary.voices == 1 else f"questions x {summary.voices}"
     if summary.statuses and not json:
-        console.print_table(status_table(summary.statuses, what))
+        console.print_table(status_table(options.with_shown_names(run, summary.statuses), what))
     if summary.measured_edits or summary.unmeasured_reasons:
         console.print_note(f"{summary.measured_edits:,} edits are measured")
     if summary.unmeasured_reasons:
         reasons = format_reasons(summary.unmeasured_reasons)
         console.print_note(f"{summary.incomplete_edits:,} lack what could not be measured: {reasons}")
     if judged and summary.statuses:
-        console.print_note(console.call_summary(progress, folder_calls=summary.run_calls))
+        summary_line = console.call_summary(progress, folder_calls=summary.run_calls)
+        console.print_note("; ".join(filter(None, (summary_line, summary.cache_sentence))))
     if summary.unanswered:
         console.print_note(f"{summary.unanswered:,} of {summary.expected_answers:,} answers did not come:")
         for reason, number in summary.reasons[:_MAX_SHOWN]:
@@ -204,6 +220,7 @@ def _summary_json(summary: JudgeSummary) -> dict[str, Any]:
         },
         "unanswered": [{"reason": reason, "answers": number} for reason, number in summary.reasons],
         "calls": progress.calls_answered,
+        **({"cached": progress.shared, "saved": progress.saved} if progress.shared else {}),
         "tokens_in": progress.tokens_in,
         "tokens_out": progress.tokens_out,
         "cost": progress.spent,

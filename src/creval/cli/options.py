@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from json import loads
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from creval.analysis.scoring_options import ScoringOptions
     from creval.providers.pricing import Price as Dollars
     from creval.stats.elimination import StoppingRule
+    from creval.store import Run
+
+
+T = TypeVar("T")
 
 
 def complete_names(kind: str) -> Callable[[str], list[str]]:
@@ -75,6 +79,9 @@ KeepOld = Annotated[
     bool, typer.Option("--keep-old", help="If the code or model has changed: keep what the older version made.")
 ]
 Redo = Annotated[bool, typer.Option("--redo", help="If the code or model has changed: make all of it again.")]
+Label = Annotated[
+    list[str] | None, typer.Option(metavar="NAME=SHOWN", help="Show a model so from now on; empty: as it is called.")
+]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what it will take, and stop.")]
 
 
@@ -99,6 +106,41 @@ def scoring(
         "missing": missing,
         "common_samples": common_samples,
     }
+
+
+def keep_labels(run: str, given: Sequence[str] | None) -> None:
+    """Keep the labels of --label with a run."""
+    if labels := parse_labels(given):
+        from creval.api.run_changes import label
+
+        label(run, labels)
+
+
+def parse_labels(given: Sequence[str] | None) -> dict[str, str]:
+    """`NAME=SHOWN` as labels by name."""
+    labels = {}
+    for part in given or ():
+        name, equals, shown = part.partition("=")
+        if not equals or not name.strip():
+            raise CrevalError(f'--label takes NAME="SHOWN", not {part!r}.')
+        labels[name.strip()] = shown.strip()
+    return labels
+
+
+def open_for_output(run: str, given: Sequence[str] | None, json: bool = False) -> Run:
+    """Keep labels, and open a run as its models are shown; in JSON they have their own names."""
+    from creval.store import open_run
+
+    keep_labels(run, given)
+    return open_run(run, labels=not json)
+
+
+def with_shown_names(run: str, by_model: Mapping[str, T]) -> dict[str, T]:
+    """Return what is known by model under the names by which a run shows them."""
+    from creval.store import open_run
+
+    with open_run(run, labels=True) as opened:
+        return {opened.resolve_model(name): value for name, value in by_model.items()}
 
 
 def parse_stopping_rule(question: str | None, alpha: float, margin: float) -> StoppingRule | None:

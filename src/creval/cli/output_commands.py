@@ -26,12 +26,14 @@ def report(
         str, typer.Option(metavar="inside|link", help="Thumbnails inside, or links to the files.")
     ] = "inside",
     samples: Annotated[int, typer.Option(min=0, max=100, help="How many samples of each kind to show.")] = 6,
+    label: options.Label = None,
     resamples: options.Resamples = 2_000,
     seed: options.Seed = 0,
 ) -> None:
     """Write a page: the answer in words, tables, plots, and samples to look at."""
     from creval.api import outputs
 
+    options.keep_labels(run, label)
     scoring = options.scoring(strict, subset, weights, models, missing, common_samples, resamples, seed)
     size = outputs.report(run, out, images=images, samples=samples, **scoring).stat().st_size / 1e6
     console.print_note(f"wrote {out} ({size:.1f} MB)")
@@ -45,6 +47,7 @@ def view(
     weights: options.Weights = None,
     missing: options.Missing = None,
     models: options.Models = None,
+    label: options.Label = None,
     host: options.Host = "127.0.0.1",
     port: options.Port = 0,
     token: options.Token = False,
@@ -53,6 +56,7 @@ def view(
     """Look at a run, or a folder of runs, in a browser: scores, samples, questions, answers, images."""
     from creval.api import outputs
 
+    options.keep_labels(run, label)
     outputs.view(
         run,
         host=host,
@@ -84,12 +88,14 @@ def plot(
     weights: options.Weights = None,
     missing: options.Missing = None,
     common_samples: options.CommonSamples = False,
+    label: options.Label = None,
     resamples: options.Resamples = 2_000,
     seed: options.Seed = 0,
 ) -> None:
     """Draw a run: radar, forest, plane, weights, complexity, repeats, groups or cost."""
     from creval.api import outputs
 
+    options.keep_labels(run, label)
     scoring = options.scoring(strict, subset, weights, models, missing, common_samples, resamples, seed)
     names = options.parse_names(metrics, "--metrics") or ()
     outputs.plot(run, kind, out, level=level, metrics=names, human=human, scale=scale, **scoring)
@@ -106,12 +112,14 @@ def export(
     missing: options.Missing = None,
     common_samples: options.CommonSamples = False,
     force: Annotated[bool, typer.Option("--force", help="Write into a folder that holds other things, too.")] = False,
+    label: options.Label = None,
     resamples: options.Resamples = 2_000,
     seed: options.Seed = 0,
 ) -> None:
     """Write verdicts and scores as Parquet and CSV, tables to paste, and a JSON."""
     from creval.api import outputs
 
+    options.keep_labels(run, label)
     scoring = options.scoring(strict, subset, weights, models, missing, common_samples, resamples, seed)
     files = outputs.export(run, out, force=force, **scoring)
     console.print_note(f"wrote {len(files)} files into {out}; {Path(out) / 'README.md'} says what each is")

@@ -20,6 +20,7 @@ def replay(
     alpha: options.Alpha = 0.05,
     margin: options.Margin = 0.0,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the order of samples.")] = 0,
+    label: options.Label = None,
     json: options.Json = False,
 ) -> None:
     """Make a run from recorded answers."""
@@ -31,6 +32,7 @@ def replay(
     rule = options.parse_stopping_rule(until_decided, alpha, margin)
     benchmark = open_benchmark(bench)
     done = runs.replay(benchmark, answers, run, raw=raw, models=model or (), stopping_rule=rule, seed=seed).value
+    options.keep_labels(run, label)
     for path, reason in list(done.unreadable_files.items())[:20]:
         console.print_note(f"no answers in {path}: {reason}")
     if len(done.unreadable_files) > 20:
@@ -55,7 +57,7 @@ def replay(
         found = {} if outcome is None else {**early_stopping_output(outcome).as_json(), "seed": seed}
         console.print_json({"judge": done.recording.judge, "answers": ended, **found})
         return
-    console.print_table(status_table(done.statuses))
+    console.print_table(status_table(options.with_shown_names(run, done.statuses)))
     if outcome is not None:
         console.print_output(early_stopping_output(outcome))
     console.print_note(f"Now: creval score {quote(run)}")

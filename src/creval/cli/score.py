@@ -29,6 +29,7 @@ def score(
     correct: Annotated[
         str | None, typer.Option(metavar="FILE", help="Also correct for the judge's errors (calibrate).")
     ] = None,
+    label: options.Label = None,
     json: options.Json = False,
     csv: Annotated[bool, typer.Option("--csv", help="Print a row a cell.")] = False,
     markdown: Annotated[bool, typer.Option("--markdown", help="Print a Markdown table.")] = False,
@@ -51,7 +52,6 @@ def score(
     from creval.reporting import tables
     from creval.reporting.commands.score_output import score_output, score_text
     from creval.reporting.latex import LatexCells
-    from creval.store import open_run
 
     if json + csv + markdown + latex > 1:
         raise CrevalError("choose one of --json, --csv, --markdown and --latex.")
@@ -61,9 +61,12 @@ def score(
     scoring = options.scoring(strict, subset, weights, models, missing, common_samples, resamples, seed)
     if save:
         analyses.save_scoring(run, scoring)
-    with open_run(run) as opened:
+    with options.open_for_output(run, label, json) as opened:
         card = analyses.scorecard(opened, scoring, average=average)
-        named = options.parse_groups(groups)
+        named = {
+            group: [opened.resolve_model(name) for name in members]
+            for group, members in options.parse_groups(groups).items()
+        }
         for name in (name for members in named.values() for name in members):
             require_known("model", name, card.table.models)
         levels = [level.name for level in card.table.schema.levels]

@@ -11,6 +11,9 @@ from typing import Any, NamedTuple
 from creval.core.edit_record import EditKey
 from creval.core.verdict import VerdictStatus
 
+CACHE_ORIGIN = "cache"
+"""The origin of a reply that another run had paid for."""
+
 
 class CallKey(NamedTuple):
     """One call, with all that its reply depends on.

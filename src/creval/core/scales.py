@@ -177,7 +177,9 @@ class WholeNumber(AnswerScale):
     @cached_property
     def _finder(self) -> VerdictFinder:
         number = r"([0-9]{1,3}(?:\.[0-9]{1,3})?(?:\s?(?:/|out of)\s?[0-9]{1,3})?)(?![0-9%])"
-        return VerdictFinder(number, own_line=True, everywhere=rf"(?<!\")\b([0-9]{{1,3}}\s?(?:/|out of)\s?{self.high})\b(?!\sof\b)")
+        return VerdictFinder(
+            number, own_line=True, everywhere=rf"(?<!\")\b([0-9]{{1,3}}\s?(?:/|out of)\s?{self.high})\b(?!\sof\b)"
+        )
 
     def find_stated(self, text: str) -> list[StatedVerdict]:
         return self._finder.find(text)
@@ -294,7 +296,9 @@ _MARKUP = " \t\r\n\ufeff*_`\"'“”‘’#>"
 _REMARK = r"[*_`\"'”’]*(?:\s*$|\s*(?:[,;:!(\[，。；：！（–—…]|[.-](?=[.\s]|$))\s*(.*)|\s*\n(.*))"
 _LEADING_YES_NO = re.compile(r"(yes|no)\b" + _REMARK, re.IGNORECASE | re.DOTALL)
 # The other word right behind, as an answer: "Yes, no." and "No, but yes", not "Yes, no flaws".
-_SECOND_YES_NO = re.compile(r"(?:(?:and|or|but)\s)?(yes|no)\b\s?(?:[.,;:!?)]|$)|(?:and|or|but)\s(yes|no)\b", re.IGNORECASE)
+_SECOND_YES_NO = re.compile(
+    r"(?:(?:and|or|but)\s)?(yes|no)\b\s?(?:[.,;:!?)]|$)|(?:and|or|but)\s(yes|no)\b", re.IGNORECASE
+)
 _YES_NO_FINDER = VerdictFinder(r"(\b(?:yes|no)\b)")
 _LEADING_NUMBER = re.compile(
     r"(?:(?:the\s)?(?:final\s)?(?:score|rating|answer)(?:[^\w:=]{0,4}[:=]|\sis\b)[^\w-]{0,8})?([0-9]{1,3}(?:\.0{1,9})?)"

@@ -11,7 +11,9 @@ from typing import NamedTuple
 
 _MARKS = str.maketrans({"*": "", "`": "", "_": " ", "#": " ", "…": "...", "“": '"', "”": '"', "\ufeff": ""})
 # What is quoted: the words on a sign, or of somebody else.
-_QUOTATION = re.compile(r"\"[^\"\n]{0,400}\"|«[^«»\n]{0,400}»|「[^「」\n]{0,400}」|‘[^‘’\n]{0,400}’|(?<!\w)'[^'\n]{1,400}'(?!\w)")
+_QUOTATION = re.compile(
+    r"\"[^\"\n]{0,400}\"|«[^«»\n]{0,400}»|「[^「」\n]{0,400}」|‘[^‘’\n]{0,400}’|(?<!\w)'[^'\n]{1,400}'(?!\w)"
+)
 _SENTENCE_END = re.compile(r"(?<=[.!?。！？])\s|(?<=[a-z][.!?])(?=[A-Z])|\n")
 _LIST_NUMBER = re.compile(r"^[-•(\[ ]{0,4}[0-9]{1,3}[.):\]]{1,2} (?=\S)", re.MULTILINE)
 _QUESTION_LABEL = re.compile(r"\bq(?:uestion)? ?[.#-]?0{0,9}([0-9]{1,4})\b", re.IGNORECASE)
@@ -24,12 +26,8 @@ _RETRACTION = (
 )
 _LEAD = rf"(?:{_RETRACTION}|so|but|or|and|then|thus|hence|therefore|well|overall|finally|in (?:conclusion|summary))"
 _GAP = r"[,:;.\s-]{1,4}"
-_SUBJECT = (
-    r"\b(?:answer|verdict|score|rating|grade|conclusion|decision|correction|judge?ment|q(?:uestion)? ?[.#-]?[0-9]{1,4})s?\b"
-)
-_COPULA = (
-    r"(?:\bis|\bare|\bwas|:|=|->|→|\bbecomes?|\bremains?|\bstays?|\b(?:should|must|has to|ought to) (?:be|have been|read))"
-)
+_SUBJECT = r"\b(?:answer|verdict|score|rating|grade|conclusion|decision|correction|judge?ment|q(?:uestion)? ?[.#-]?[0-9]{1,4})s?\b"
+_COPULA = r"(?:\bis|\bare|\bwas|:|=|->|→|\bbecomes?|\bremains?|\bstays?|\b(?:should|must|has to|ought to) (?:be|have been|read))"
 _ADVERBS = r"(?:(?:now|rather|actually|in fact|therefore|clearly|definitely|simply|still|just|thus|then|instead|really|a|an)\s){0,3}"
 # Behind a verdict that is one: "the answer is no because", not "the answer is no longer".
 _END = (

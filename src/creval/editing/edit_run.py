@@ -30,7 +30,7 @@ from creval.editing.session import REPORTED_MODEL, VERSIONS_KEY, EditorSession, 
 from creval.editing.strategies import StrategyResult, StrategyRunner, parse_strategy
 from creval.editors.base import Editor, EditorOptions
 from creval.editors.editor_spec import open_editor
-from creval.judges.judge_spec import open_judges
+from creval.judges.judge_spec import judge_identity, open_judges
 from creval.judging.estimate import estimate_judge_costs
 from creval.judging.judge_run import JudgeRun
 from creval.providers.pricing import Price
@@ -351,9 +351,14 @@ class EditRun:
             manifest["draws"] = before["draws"] = now["draws"] = max(before["draws"], self.draws)
         names = ("benchmark", EDITOR_KEY, "editor_facts", "strategy", "judge", "reasoner", "seed", "draws")
         labels = {EDITOR_KEY: "editor", "editor_facts": "editor's settings"}
+
+        def select(held: Mapping[str, Any]) -> dict[str, Any]:
+            chosen = {name: held.get(name) for name in names}
+            return chosen | {name: judge_identity(chosen[name] or "") for name in ("judge", "reasoner")}
+
         require_same(
-            {name: before.get(name) for name in names} if stored else {},
-            {name: now[name] for name in names},
+            select(before) if stored else {},
+            select(now),
             lambda name, before, now: (
                 f"{self.folder} was made with the {labels.get(name, name)} {_format_value(before)}, not "
                 f"{_format_value(now)}; give another `out`."

@@ -84,6 +84,10 @@ class Judge(ABC):
         """What a run's manifest keeps about the judge."""
         return {"model": self.model, "vision": self.vision.name}
 
+    def cache_key(self, request: JudgeRequest) -> bytes | None:  # noqa: ARG002
+        """All that a reply to a request depends on, besides its repeat; None if replies are not shared between runs."""
+        return None
+
     async def open(self) -> None:  # noqa: B027
         """Get ready, in the event loop in which the asking happens."""
 

@@ -22,7 +22,7 @@ from creval.core.redaction import hide_settings
 from creval.core.scales import AnswerScale
 from creval.judges.base import Judge, JudgeRequest, JudgeResponse, estimate_tokens
 from creval.providers.call_errors import CallError, ProviderUnusable
-from creval.providers.catalog import ChatProvider, guess_thinking_tokens
+from creval.providers.catalog import CHAT_PROVIDERS, REHEARSAL_MARK, ChatProvider, guess_thinking_tokens
 from creval.providers.http import HttpEndpoint, SlicedJsonBody
 from creval.providers.openai_wire import USAGE_FIELDS, ErrorBody, parse_completion, parse_error_body, read_token_count
 from creval.providers.pricing import Price, checked_cost, checked_tokens
@@ -60,12 +60,15 @@ class ChatJudge(Judge):
         self.url, self.provider = url, provider
         self.supports_n = provider.supports_n
         self.notes = []
-        self._endpoint = HttpEndpoint(name, model, url, key, provider.key_env, timeout, "/v1")
+        shown = name if url == CHAT_PROVIDERS[provider.name].url else f"{name}@{url}"
+        self._endpoint = HttpEndpoint(shown, model, url, key, provider.key_env, timeout, "/v1")
         self._connections = connections
         self._parameters, self._optional = dict(parameters or {}), optional
         self.thinking_tokens = guess_thinking_tokens(model, self._parameters)
         self._logprobs, self._schema = logprobs, provider.supports_schema and not logprobs
         self._parameters_json = self._serialise_parameters()
+        # What the server turns out not to take is left out later; it is the same question all the same.
+        self._configured = self._parameters_json, self._schema
         self._session: aiohttp.ClientSession | None = None
         self._address = URL(f"{url}/chat/completions")
         self._body_start = b'{"model":%s,"messages":[{"role":"user","content":[' % _json(model)
@@ -87,6 +90,14 @@ class ChatJudge(Judge):
     def prepare_image(self, image: EncodedImage) -> EncodedImage:
         """The picture as it stands in a request: in base64."""
         return image._replace(content=pybase64.b64encode(image.content))
+
+    def cache_key(self, request: JudgeRequest) -> bytes | None:
+        if self.provider.is_rehearsal:
+            return None
+        images = [f"{image.digest} {image.media_type} {image.width} {image.height}" for image in request.images]
+        told = "\x1f".join((self.provider.name, self.model, *images, "", request.text)).encode("utf-8", "surrogatepass")
+        parameters, schema = self._configured
+        return b"\x1e".join((told, parameters, self._response_format(request) if schema else b""))
 
     async def ask(self, request: JudgeRequest) -> JudgeResponse:
         schema, unsure = self._schema and request.is_structured, False
@@ -156,11 +167,17 @@ class ChatJudge(Judge):
         parts = [b'{"type":"text","text":', _json(request.text), b"}]}]", self._parameters_json]
         if request.completion_count > 1 and self.supports_n:
             parts.append(b',"n":%d' % request.completion_count)
-        if schema and request.schema is not None:
-            parts += (b',"response_format":', _response_format("reply", request.schema))
-        elif schema and request.scale is not None:
-            parts += (b',"response_format":', _answers_format(request.scale, tuple(request.labels)))
+        if schema and (wanted := self._response_format(request)):
+            parts += (b',"response_format":', wanted)
         return b"".join((*parts, b"}"))
+
+    def _response_format(self, request: JudgeRequest) -> bytes:
+        """The structure that is asked of a reply, if any."""
+        if request.schema is not None:
+            return _response_format("reply", request.schema)
+        if request.scale is not None and request.is_structured:
+            return _answers_format(request.scale, tuple(request.labels))
+        return b""
 
     def _parse_response(self, content: bytes, headers: Mapping[str, str], request: JudgeRequest) -> JudgeResponse:
         try:
@@ -175,6 +192,7 @@ class ChatJudge(Judge):
                 error = parse_error_body(content)
                 raise self._classify_error(error.status or 502, error, headers)
             raise CallError("broken JSON", "a reply without choices")
+        self._require_kind(is_rehearsal=reply.get("system_fingerprint") == REHEARSAL_MARK)
         found = [parse_completion(choice, self._endpoint.redact_reply) for choice in reply["choices"]]
         choices = tuple(choice for choice in found if choice is not None)
         if not choices:
@@ -193,6 +211,18 @@ class ChatJudge(Judge):
         price = self.price.cost(tokens_in, tokens_out) if self.price else None
         cost = checked_cost(usage.get("cost"), price, tokens_in + tokens_out)
         return JudgeResponse(choices, tokens_in, tokens_out, cost)
+
+    def _require_kind(self, *, is_rehearsal: bool) -> None:
+        """Refuse replies of the rehearsal server to a real judge's name, and the other way round."""
+        if is_rehearsal == self.provider.is_rehearsal:
+            return
+        name = self._endpoint.name
+        if is_rehearsal:
+            raise ProviderUnusable(
+                f"{name} is creval's rehearsal server, whose answers are not a judge's: name it "
+                f"rehearsal:{self.model}@{self.url}, in a run of its own."
+            )
+        raise ProviderUnusable(f"{name} is not creval's rehearsal server: name it openai:{self.model}@{self.url}.")
 
     def _classify_error(self, status: int, error: ErrorBody, headers: Mapping[str, str]) -> Exception:
         """What a reply that is no answer means for this call, or for all of them."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -14,7 +14,7 @@ from creval.core.plugins import adopt, create
 from creval.core.redaction import hide_words
 from creval.judges.base import Judge, JudgeOptions, sampling_parameters
 from creval.providers.addresses import read_api_key, show_spec, split_address
-from creval.providers.catalog import CHAT_PROVIDERS, CUSTOM_SERVER_KEY_ENV, find_list_price
+from creval.providers.catalog import CHAT_PROVIDERS, CUSTOM_SERVER_KEY_ENV, find_list_price, has_rehearsal
 from creval.providers.vision import VisionSpec, find_vision, fit_within_square
 
 
@@ -48,8 +48,7 @@ def open_judges(spec: JudgeSpec, options: JudgeOptions) -> list[Judge]:
         return [FunctionJudge(name, name, options, spec)]
     if not isinstance(spec, str):
         members = [judge for member in spec for judge in open_judges(member, options)]
-        if len({judge.name for judge in members}) < len(members):
-            raise CrevalError(f"`{options.option_name}`: two judges of a panel have the same name.")
+        _check_panel(members, options.option_name)
         return members
     parts = panel_members(spec, options.option_name)
     if options.key_env and len({_place(part) for part in parts}) > 1:
@@ -57,7 +56,20 @@ def open_judges(spec: JudgeSpec, options: JudgeOptions) -> list[Judge]:
             "`key_env` names one key, and these judges are at different places: put each one's key "
             "into its own variable."
         )
-    return [_open_judge(part, options) for part in parts]
+    judges = [_open_judge(part, options) for part in parts]
+    if len(judges) > 1:
+        _check_panel(judges, options.option_name)
+    return judges
+
+
+def _check_panel(judges: Sequence[Judge], option_name: str) -> None:
+    """Refuse a panel in which two judges cannot be told apart, or only some are a rehearsal."""
+    if len({judge.name for judge in judges}) < len(judges):
+        raise CrevalError(
+            f"`{option_name}`: two judges of a panel have the same name. A model at two addresses is one judge."
+        )
+    if len({has_rehearsal(judge.name) for judge in judges}) > 1:
+        raise CrevalError(f"`{option_name}`: rehearsal answers cannot be mixed with those of a real judge.")
 
 
 def _place(spec: str) -> tuple[str, str]:
@@ -69,7 +81,7 @@ def _place(spec: str) -> tuple[str, str]:
 def judge_name(spec: JudgeSpec, judges: Sequence[Judge]) -> str:
     """Return the name under which a run keeps its judge, or its panel."""
     if isinstance(spec, str):
-        return hide_words(spec)
+        return hide_words(judge_identity(spec))
     names = [judge.name for judge in judges]
     return names[0] if len(names) == 1 else f"panel:{'+'.join(names)}"
 
@@ -82,6 +94,35 @@ def keep_stored_names(spec: JudgeSpec, judges: Sequence[Judge], stored: str) -> 
     for judge, name in zip(judges, panel_members(stored), strict=True):
         judge.name = name
     return stored
+
+
+def judge_identity(spec: str) -> str:
+    """Return a judge's or panel's spec without addresses: a model is the same judge wherever it is served.
+
+    >>> judge_identity("panel:openai:a@http://h:1/v1+pixel")
+    'panel:openai:a+pixel'
+    """
+    try:
+        members = panel_members(spec)
+        parts = [part.partition(":") for part in members]
+        named = [
+            f"{kind}:{split_address(rest)[0]}" if kind in CHAT_PROVIDERS else part
+            for part, (kind, _, rest) in zip(members, parts, strict=True)
+        ]
+    except CrevalError:  # a name from an old file
+        return spec
+    return named[0] if members == [spec] else f"panel:{'+'.join(named)}"
+
+
+def adopt_stored_name(judge: Judge, stored_names: Iterable[str]) -> None:
+    """Give a judge the name under which its answers are stored already.
+
+    Older versions stored a model at an address of its own under both; nothing is bought twice for that.
+    """
+    url = getattr(judge, "url", "")
+    same = [name for name in stored_names if judge_identity(name) == judge.name]
+    if url and same:
+        judge.name = min(same, key=lambda name: (name != judge.name, name != f"{judge.name}@{url}", name))
 
 
 def resize_rule(vision: VisionSpec, image_fit: str) -> ResizeRule | None:
@@ -124,6 +165,8 @@ def open_chat(spec: str, rest: str, options: JudgeOptions) -> Judge:
         raise CrevalError(f"`{options.option_name}` {show_spec(spec)}: give the model's name before the address.")
     parameters = sampling_parameters(options)
     provider = CHAT_PROVIDERS[kind]
+    if provider.is_rehearsal:
+        at = "@"
     if at:
         own = replace(
             provider, key_env=options.key_env or CUSTOM_SERVER_KEY_ENV, supports_n=True, max_reply_tokens=None
@@ -144,7 +187,7 @@ def open_chat(spec: str, rest: str, options: JudgeOptions) -> Judge:
     from creval.judges.chat import ChatJudge
 
     return ChatJudge(
-        spec,
+        f"{kind}:{model}",
         model,
         provider,
         url=url or provider.url,

@@ -47,7 +47,8 @@ class CalibrationRun:
         variants: bool = True,
         seed: int = 0,
     ) -> None:
-        self.judge, self.settings = judge, replace(settings, repeat=repeat)
+        # What a judge says now is the question, not what it has said to others.
+        self.judge, self.settings = judge, replace(settings, repeat=repeat, cache=False)
         self._variants = list(VARIANTS) if variants else [UNMODIFIED]
         self._samples, self._seed = samples, seed
         self._drawn, self._runs = folder / f"pictures-{samples}-{seed}", folder / f"runs-{samples}-{seed}"

@@ -12,6 +12,7 @@ from creval.core.files import is_file
 from creval.core.probe import Question
 from creval.core.scales import get_scale
 from creval.judges.base import Judge
+from creval.judges.judge_spec import judge_identity
 from creval.judging.plan import Plan
 from creval.judging.requests import PLACEHOLDERS
 from creval.metrics.base import require_used_slots
@@ -85,7 +86,7 @@ def judging_warnings(plan: Plan, found_edits: FoundEdits, judge_spec: str, judge
                 did = {"writer": "wrote this benchmark's instructions"}.get(role, "made this benchmark's questions")
                 notes.append(f"warning: {judge.model} also {did}; a judge may favour its own work.")
     for model, made in found_edits.provenance.items():
-        if made.judge and made.judge == judge_spec:
+        if made.judge and judge_identity(made.judge) == judge_identity(judge_spec):
             notes.append(
                 f"warning: {judge_spec} also picked {model}'s edits among their candidates; a "
                 "judge favours what it has picked."

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -18,7 +19,14 @@ from creval.core.benchmark import Benchmark
 from creval.core.edit_record import EditStatus
 from creval.core.errors import CrevalError
 from creval.core.files import gc_frozen, replace_lone_surrogates
-from creval.judges.judge_spec import JudgeSpec, keep_stored_names, open_judges, resize_rule
+from creval.judges.judge_spec import (
+    JudgeSpec,
+    adopt_stored_name,
+    judge_identity,
+    keep_stored_names,
+    open_judges,
+    resize_rule,
+)
 from creval.judging.checks import check_inputs, file_warnings, judging_warnings, require_same_judging
 from creval.judging.code_changes import CodeChanges
 from creval.judging.measurements import find_pending_measurements, run_measurements
@@ -30,6 +38,7 @@ from creval.judging.workers import JudgeWorkers
 from creval.prompts import Prompt, load_prompt
 from creval.providers.huggingface import loaded_commits
 from creval.store import DATABASE, RunWriter, open_run
+from creval.store.answer_cache import AnswerCache
 from creval.store.code_versions import ChangeChoice
 from creval.store.edit_folders import find_edits
 from creval.store.manifest import describe_run
@@ -63,7 +72,6 @@ class JudgeRun:
         options = replace(self.settings.judge_options(), key_optional=dry_run)
         self.judges = open_judges(judge, options) if judge else []
         self.judge_spec = keep_stored_names(judge, self.judges, str(self._stored_manifest().get("judge")))
-        self._judge_names = [judge.name for judge in self.judges]
         self.resize_rules = [resize_rule(member.vision, self.settings.image_fit) for member in self.judges]
         dataset = benchmark.dataset
         self.found_edits = find_edits(edits, dataset.samples, dataset.match_edit_file, dataset.read_model_outputs)
@@ -90,10 +98,29 @@ class JudgeRun:
         except CrevalError:
             return {}
 
+    @property
+    def _judge_names(self) -> list[str]:
+        return [judge.name for judge in self.judges]
+
+    def _adopt_stored_names(self, store: RunWriter) -> None:
+        """Go on under the names that the run's judge and its members have, which older versions gave an address."""
+        for judge in self.judges:
+            adopt_stored_name(judge, store.voices)
+        held = str(store.manifest.get("judge", ""))
+        if held and judge_identity(held) == self.judge_spec:
+            self.judge_spec = held
+
     def warnings(self) -> list[str]:
         """Return what to know before the first call, such as what speaks against these judges."""
         judging = judging_warnings(self.plan, self.found_edits, self.judge_spec, self.judges)
         return [*judging, *self.run_metrics.notes(), *file_warnings(self.plan)]
+
+    def count_cached_answers(self) -> int:
+        """Return how many answers of these judges other runs have left in the cache."""
+        if not self.settings.cache or not self.judges:
+            return 0
+        with closing(AnswerCache()) as cache:
+            return cache.count_answers(judge_identity(name) for name in self._judge_names)
 
     def count_missing(self) -> dict[str, Counter[EditStatus]]:
         """How many edits of each system are not there, by what became of them."""
@@ -108,6 +135,7 @@ class JudgeRun:
         if not (self.run_folder / DATABASE).is_file():
             return {}
         with RunWriter(self.run_folder) as store:
+            self._adopt_stored_names(store)
             self._require_same_run(store)
             changed = set(find_changed_edits(self.plan, store.edits, self.run_folder))
             redone = self._code_changes.find_redone(store)
@@ -141,6 +169,7 @@ class JudgeRun:
         done.missing_edits = self.count_missing()
         raise_open_file_limit(2 * self.settings.concurrency * len(self.judges) + 64)
         with RunWriter(self.run_folder) as store, gc_frozen():
+            self._adopt_stored_names(store)
             self._require_same_run(store)
             self._code_changes.find_redone(store)
             self.run_metrics.load_new_models(store)
@@ -148,10 +177,14 @@ class JudgeRun:
                 code_notes = self._code_changes.apply(store)
                 notes = save_plan(store, self.plan, self._judge_names, self._merge_manifest(store))
                 done.notes += self.run_metrics.drop_outdated_values(store) + code_notes + notes
-            session = CallSession(store, progress, self.settings.budget)
+            cache = AnswerCache() if self.settings.cache else None
+            session = CallSession(store, progress, self.settings.budget, cache)
             try:
                 done.stopped = session.run(lambda: self._run_all(session, store, done), watch)
             finally:
+                if cache is not None:
+                    cache.close()
+                    done.notes += [cache.problem] if cache.problem else []
                 if done.outcome is not None:
                     with store.transaction():
                         store.put_manifest({"stopping": done.outcome.to_dict()})
@@ -181,8 +214,11 @@ class JudgeRun:
         before = held if store.models else {}
         made = {name: maker.to_dict() for name, maker in self.found_edits.provenance.items()}
         folders = {str(folder.resolve()) for folder in self.found_edits.folders}
+        addresses = {str(entry["url"]) for judge in self.judges if "url" in (entry := judge.manifest_entry)}
+        addresses |= {str(entry["url"]) for entry in held.get("judges", ()) if "url" in entry}
         manifest = self._build_manifest() | {
             "edits_folders": sorted({*held.get("edits_folders", ()), *folders}),
+            "judge_addresses": sorted({*held.get("judge_addresses", ()), *addresses}),
             "prompts": {**before.get("prompts", {}), **self._prompt_texts},
             PROVENANCE_KEY: {**before.get(PROVENANCE_KEY, {}), **made},
             METRIC_MODELS_KEY: self.run_metrics.all_models(store),

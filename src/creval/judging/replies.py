@@ -24,7 +24,9 @@ def read_verdicts(
         why = f"the judge declined: {completion.text}" if completion.text else "a filter declined"
         return [Verdict(q.id, VerdictStatus.REFUSED, explanation=why[:_MAX_REASON_LENGTH]) for q in questions]
     if completion.finish_reason == "length":
-        return _missing(questions, "the reply was cut off at its greatest length (`parameters` max_tokens=N allows more)")
+        return _missing(
+            questions, "the reply was cut off at its greatest length (`parameters` max_tokens=N allows more)"
+        )
     if not completion.text.strip():
         return _missing(questions, "the reply was empty")
     verdicts = parse_reply(completion.text, questions, request.labels, prompt=request.text)

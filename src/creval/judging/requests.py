@@ -15,6 +15,7 @@ from creval.core.scales import AnswerScale, get_scale
 from creval.judges.base import JudgeRequest
 from creval.judging.plan import EditWork
 from creval.prompts import Prompt
+from creval.store.answer_cache import CachedAnswer
 
 
 class EncodedEdit(NamedTuple):
@@ -28,12 +29,19 @@ class EncodedEdit(NamedTuple):
 
 
 class PendingCall(NamedTuple):
-    """One request: questions about an edit, in these repeats; `previous_tries` that came before."""
+    """One request: questions about an edit, in these repeats; `previous_tries` that came before.
+
+    `request` is there if it is built already, `share_key` if replies are shared between runs, and `cached` if another
+    run has the answer.
+    """
 
     encoded_edit: EncodedEdit
     questions: tuple[Question, ...]
     repeats: tuple[int, ...]
     previous_tries: int = 0
+    request: JudgeRequest | None = None
+    share_key: bytes | None = None
+    cached: CachedAnswer | None = None
 
 
 def find_image_paths(sample: Sample, edit: Edit, name: str) -> list[Path]:

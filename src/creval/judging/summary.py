@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from creval.calls.retry import Progress
 from creval.core.edit_record import EditStatus
+from creval.core.formatting import format_money, pluralise
 from creval.store import Run
 
 if TYPE_CHECKING:  # NumPy comes with it
@@ -35,6 +36,14 @@ class JudgeSummary:
     unmeasured_reasons: list[tuple[str, int]] = field(default_factory=list)
     examples: list[str] = field(default_factory=list)
     outcome: StoppingOutcome | None = None
+
+    @property
+    def cache_sentence(self) -> str:
+        """What came from the cache, and what that had cost when it was asked; "" if nothing did."""
+        if not self.progress.shared:
+            return ""
+        cost = f", which had cost {format_money(self.progress.saved)}" if self.progress.saved else ""
+        return f"{pluralise(self.progress.shared, 'answer')} from the cache{cost}"
 
     @property
     def expected_answers(self) -> int:

@@ -17,12 +17,13 @@ from creval.calls.call_session import CallSession
 from creval.calls.journal import CallRecord
 from creval.calls.retry import JudgeCaller
 from creval.calls.settings import JudgeSettings
-from creval.core.call import CallKey, Reply
+from creval.core.call import CACHE_ORIGIN, CallKey, Reply
 from creval.core.edit_record import FileStamp
 from creval.core.errors import CrevalError
 from creval.core.images import EncodedImage, ImageError, ResizeRule, encode_for_request
 from creval.core.verdict import Verdict, VerdictStatus
-from creval.judges.base import Judge, completion_status
+from creval.judges.base import Judge, JudgeRequest, completion_status
+from creval.judging.answer_sharing import SharedAnswers
 from creval.judging.plan import EditWork
 from creval.judging.replies import read_verdicts
 from creval.judging.requests import EncodedEdit, PendingCall, build_judge_request, find_image_paths
@@ -69,6 +70,7 @@ class JudgeWorkers:
         self._prompt_versions = {name: prompt.version for name, prompt in prompts.items()}
         self._counted_with_n = judge.supports_n
         self._has_logprobs = False
+        self._answers = SharedAnswers(session.answer_cache, judge)
 
     async def run(self) -> None:
         """Ask until all is asked, or the session is stopped."""
@@ -120,7 +122,7 @@ class JudgeWorkers:
 
     async def _generate_calls(self) -> AsyncGenerator[list[PendingCall], None]:
         """The plan's calls, edit by edit, the pictures of the next few made ready meanwhile."""
-        ready: deque[asyncio.Task[EncodedEdit | None]] = deque()
+        ready: deque[asyncio.Task[tuple[EncodedEdit, list[PendingCall]] | None]] = deque()
         items = iter(self._edit_work)
         try:
             while True:
@@ -132,27 +134,49 @@ class JudgeWorkers:
                     self.progress.done += item.cached_calls
                     self.progress.cached += item.cached_calls
                     if item.batches:
-                        ready.append(asyncio.create_task(self._encode_edit(item)))
+                        ready.append(asyncio.create_task(self._prepare_edit(item)))
                     elif self._early_stopping:
                         self._early_stopping.start_edit(item.edit.key, 0)
                 if not ready:
                     return
-                look = await ready.popleft()
-                if look is None:
+                prepared = await ready.popleft()
+                if prepared is None:
                     continue
-                calls = []
-                for batch in look.work.batches:
-                    parts = batch.repeats_by_call(supports_n=self.judge.supports_n)
-                    if self._counted_with_n:
-                        self.progress.calls += len(parts) - 1
-                    calls += [PendingCall(look, batch.questions, part) for part in parts]
+                (look, found), calls = prepared, []
+                for call in found:
+                    parts = [call.repeats] if call.cached or self.judge.supports_n else [(n,) for n in call.repeats]
+                    calls += [call._replace(repeats=part, request=None) for part in parts] if len(parts) > 1 else [call]
+                self.progress.calls += len(calls) - look.work.count_calls(supports_n=self._counted_with_n)
                 if self._early_stopping:
                     self._early_stopping.start_edit(look.work.edit.key, len(calls))
                 yield calls
-                del look, calls  # the pictures live as long as their calls, and no longer
+                del prepared, look, found, calls  # the pictures live as long as their calls, and no longer
         finally:
             for task in ready:
                 task.cancel()
+
+    async def _prepare_edit(self, work: EditWork) -> tuple[EncodedEdit, list[PendingCall]] | None:
+        """An edit with its images encoded, and its calls, those first that other runs have answers to."""
+        look = await self._encode_edit(work)
+        if look is None:
+            return None
+        calls = [PendingCall(look, batch.questions, batch.repeats) for batch in work.batches]
+        return look, await self._take_cached(calls)
+
+    async def _take_cached(self, calls: Sequence[PendingCall]) -> list[PendingCall]:
+        """The same calls, with what the cache has of them, each repeat of its own. What this run has asked is asked."""
+        if not self._answers.enabled:
+            return list(calls)
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(
+            self._session.pool, self._answers.split_calls, calls, self._build, self._is_new
+        )
+
+    def _build(self, call: PendingCall) -> JudgeRequest:
+        return call.request or build_judge_request(call, self._prompts)
+
+    def _is_new(self, call: PendingCall, repeat: int) -> bool:
+        return not self._journal.was_made(self._build_call_key(call, repeat))
 
     async def _encode_edit(self, work: EditWork) -> EncodedEdit | None:
         """An edit with its pictures encoded; none, and a note, where one cannot be opened."""
@@ -199,12 +223,20 @@ class JudgeWorkers:
 
     async def _process_call(self, call: PendingCall) -> None:
         """Make a call until it brings a reply or is given up, keep that, and see what is open."""
-        request = build_judge_request(call, self._prompts)
-        try:
-            made = await self._caller.call(request)
-        except CallError as fault:
-            await self._record_failure(call, fault)
-            return
+        if call.previous_tries:
+            (call,) = await self._take_cached([call])
+        request = self._build(call)
+        if call.cached is not None:
+            made = self._answers.read(call.cached)
+            self.progress.cached += 1
+            self.progress.shared += 1
+            self.progress.saved += call.cached.cost or 0.0
+        else:
+            try:
+                made = await self._caller.call(request)
+            except CallError as fault:
+                await self._record_failure(call, fault)
+                return
         answer = made.response
         choices = answer.completions[: len(call.repeats)]
         records: list[CallRecord] = []
@@ -215,12 +247,12 @@ class JudgeWorkers:
             reply = Reply(
                 completion_status(choice),
                 choice.text,
-                self.judge.name,
+                self.judge.name if call.cached is None else CACHE_ORIGIN,
                 call.previous_tries * self.settings.attempts + made.attempt,
                 answer.tokens_in if first else None,
                 answer.tokens_out if first else None,
                 made.cost if first else None,
-                made.latency,
+                made.latency if call.cached is None else None,
             )
             records.append((self._build_call_key(call, repeat), reply, verdicts))
             follow += self._find_follow_ups(call, repeat, verdicts)
@@ -228,9 +260,12 @@ class JudgeWorkers:
         if left:
             # It was asked for more choices than it gives: the others are asked for one by one.
             self.judge.supports_n = False
-            follow += [call._replace(repeats=(repeat,)) for repeat in left]
+            follow += [call._replace(repeats=(repeat,), request=None) for repeat in left]
+        if shared := self._answers.select(call, made, [kept for _, _, kept in records]):
+            self._journal.share(self._answers.judge, shared)
         await self._journal.append(records)
-        self._caller.record_success(answer)
+        if call.cached is None:
+            self._caller.record_success(answer)
         self._queue_follow_ups(call, follow)
         last = call.previous_tries >= self.settings.retries
         for _, _, kept in records:
@@ -262,7 +297,7 @@ class JudgeWorkers:
             return []
         tries = call.previous_tries + 1
         if len(open_) == len(call.questions) and tries < self.settings.retries:
-            return [call._replace(repeats=(repeat,), previous_tries=tries)]
+            return [PendingCall(call.encoded_edit, call.questions, (repeat,), tries)]
         return [PendingCall(call.encoded_edit, (question,), (repeat,), tries) for question in open_]
 
     def _queue_follow_ups(self, call: PendingCall, follow_ups: Sequence[PendingCall]) -> None:

@@ -14,7 +14,15 @@ from typing import Any, NamedTuple
 
 from creval.core.text_cache import cache_by_text
 from creval.parsing.broken_json import complete_value, iter_fields
-from creval.parsing.json_objects import LENIENT_DECODER, MAX_DEPTH, BrokenObject, MultiDict, Prose, UnclosedObject, split_json
+from creval.parsing.json_objects import (
+    LENIENT_DECODER,
+    MAX_DEPTH,
+    BrokenObject,
+    MultiDict,
+    Prose,
+    UnclosedObject,
+    split_json,
+)
 from creval.parsing.labels import FieldAliases, labelled_lines
 
 _MAX_LABEL_CHARS = 40

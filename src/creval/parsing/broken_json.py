@@ -8,9 +8,7 @@ from collections.abc import Callable, Iterator
 # A key stands behind a mark of JSON or begins a line: a word in a text that is quoted does not.
 _KEY = re.compile(r"(?:[{\[,;\"'”’}\]]\s*|\n[^\S\n]*|\A\s*)[\"'“”]([A-Za-z][A-Za-z _]{0,20})[\"'“”]\s*[:：]\s*")
 # An answer is taken only if it is closed, as `"No` may be the start of `"Not ...`, and if the value ends with it.
-_COMPLETE_VALUE = re.compile(
-    r"[\"'“‘]([^\"'“”‘’{}]*)[\"'”’](?=\s*(?:[,;}\]]|\n|\"\w|\Z))|([A-Za-z]+|[0-9]+)\s*[,;}\n]"
-)
+_COMPLETE_VALUE = re.compile(r"[\"'“‘]([^\"'“”‘’{}]*)[\"'”’](?=\s*(?:[,;}\]]|\n|\"\w|\Z))|([A-Za-z]+|[0-9]+)\s*[,;}\n]")
 
 
 def iter_fields(broken: str, find_field: Callable[[str], str | None]) -> Iterator[tuple[str, str]]:

@@ -18,7 +18,8 @@ class ChatProvider:
     """A provider's address, the environment variable that holds the key, and what it takes.
 
     What is not known to be refused is tried, and the judge learns from the first refusal. `max_reply_tokens`
-    is a limit on a reply's tokens, sent where leaving it out costs something.
+    is a limit on a reply's tokens, sent where leaving it out costs something. `is_rehearsal`: it is creval's own
+    `fake-server`, whose replies say so and are nobody's answers.
     """
 
     name: str
@@ -28,6 +29,7 @@ class ChatProvider:
     supports_logprobs: bool = True
     supports_n: bool = False
     max_reply_tokens: int | None = None
+    is_rehearsal: bool = False
 
 
 CHAT_PROVIDERS = {
@@ -51,9 +53,12 @@ CHAT_PROVIDERS = {
         # Without a limit it reserves credit for the longest reply that the model can give.
         ChatProvider("openrouter", "https://openrouter.ai/api/v1", "OPENROUTER_API_KEY", max_reply_tokens=8192),
         ChatProvider("dashscope", "https://dashscope-intl.aliyuncs.com/compatible-mode/v1", "DASHSCOPE_API_KEY"),
+        ChatProvider("rehearsal", "http://127.0.0.1:8099/v1", "CREVAL_API_KEY", is_rehearsal=True),
     )
 }
 
+REHEARSAL_MARK = "creval-rehearsal"
+"""The `system_fingerprint` of every reply of `creval fake-server`."""
 CUSTOM_SERVER_KEY_ENV = "CREVAL_API_KEY"
 """Where the key for a server of one's own is looked for. A provider's key is never sent there."""
 
@@ -92,6 +97,16 @@ _PRICES = {
     "qwen-vl-max": (0.8, 3.2),
     "qwen-vl-plus": (0.21, 0.63),
 }
+
+
+def has_rehearsal(judge: str) -> bool:
+    """Return whether a judge, or any of a panel, is the rehearsal server."""
+    return judge.startswith(("rehearsal:", "panel:rehearsal:"))
+
+
+def describe_judge(judge: str) -> str:
+    """Return the name of a run's judge as it is shown: the rehearsal server's answers are marked."""
+    return f"{judge} (rehearsal answers, not a judge's)" if has_rehearsal(judge) else judge
 
 
 def find_list_price(model: str) -> Price | None:

@@ -12,6 +12,7 @@ from creval.core import formatting
 from creval.core.edit_record import EditStatus
 from creval.core.files import is_file
 from creval.core.verdict import VerdictStatus
+from creval.providers.catalog import describe_judge
 from creval.reporting.output import OutputTable
 from creval.store.manifest import benchmark_title
 from creval.store.run import Run
@@ -33,11 +34,13 @@ def _facts(run: Run) -> Iterator[tuple[str, str]]:
     protocol = manifest.get("protocol", manifest["benchmark"])
     if protocol != manifest["benchmark"]:
         yield "protocol", protocol
-    yield "judge", manifest["judge"] or "none: measured"
+    yield "judge", describe_judge(manifest["judge"]) or "none: measured"
     for judge in manifest.get("judges", ()):
         known = {k: v for k, v in judge.items() if v not in (None, "", {}, manifest["judge"])}
         if known:
             yield "judge's model", _format_mapping(known)
+    if len(addresses := manifest.get("judge_addresses", ())) > 1:
+        yield "judge's addresses", ", ".join(addresses)
     for name in manifest.get("prompts", {}):
         yield "prompt", name
     if image_metrics := run.image_metrics():
@@ -51,6 +54,8 @@ def _facts(run: Run) -> Iterator[tuple[str, str]]:
     spent = run.costs()
     if spent.calls:
         yield "calls", f"{spent.calls:,}"
+    if shared := run.count_cached_replies():
+        yield "replies from the cache", f"{shared:,}"
     if spent.tokens_in or spent.tokens_out:
         yield "tokens", f"{spent.tokens_in:,} in, {spent.tokens_out:,} out"
     if spent.cost:

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from creval.core.formatting import escape_control, pluralise
+from creval.judges.judge_spec import judge_identity
+from creval.providers.catalog import describe_judge
 from creval.reporting.manifest_sentences import manifest_sentences
 from creval.reporting.numbers import format_estimate, format_places
 from creval.stats.missing import ZERO
@@ -93,7 +95,7 @@ def basis_sentence(
     """What the table rests on: judge, samples, weights, intervals, and how places are marked."""
     table = card.table
     formula = f"; {table.schema.formula}" if table.schema.formula else ""
-    judge = f"judge {escape_control(manifest['judge'])}" if manifest["judge"] else "measured"
+    judge = f"judge {escape_control(describe_judge(manifest['judge']))}" if manifest["judge"] else "measured"
     return (
         f"{escape_control(benchmark_phrase(manifest))}, {judge}, {samples_phrase(table)}{formula}; beside a "
         "value the share of its questions that were scored, in brackets its 95 % interval over "
@@ -169,7 +171,7 @@ def correction_sentences(run: Run, corrected: CorrectedScores) -> list[str]:
         "error."
     ]
     judge = str(run.manifest["judge"])
-    if judge != corrected.judge:
+    if judge_identity(judge) != judge_identity(corrected.judge):
         notes.append(
             f"The calibration is of {escape_control(corrected.judge)}, and this run's judge is "
             f"{escape_control(judge)}: the correction is right only if they are the same."

@@ -305,6 +305,9 @@ def scorecard_json(card: Scorecard, manifest: Mapping[str, Any], sample_groups: 
                 found[name][plural] = cells
             else:
                 found[name].setdefault(plural, {})[group] = cells
+    for name, label in manifest.get("labels", {}).items():
+        if name in found:
+            found[name]["label"] = label
     average = {"average": found.pop(AVERAGE_MODEL)} if card.includes_average else {}
     return {
         "benchmark": manifest["benchmark"],

@@ -8,15 +8,15 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from creval.core.call import CACHE_ORIGIN
 from creval.core.errors import CrevalError
 from creval.store.connection import UnusableDatabaseError
 from creval.store.damage import explained
 from creval.store.readonly import open_readonly
 from creval.store.run import METRIC_VOICE_PREFIX
+from creval.store.run import PROVENANCE_KEY as PROVENANCE_KEY
 from creval.store.writer import DATABASE
 
-PROVENANCE_KEY = "makers"
-"""The entry in a run's manifest that says who made each model's edits."""
 _BY_JUDGE = f"judge NOT LIKE '{METRIC_VOICE_PREFIX}%'"
 
 
@@ -85,7 +85,7 @@ def read_call_costs(folder: Path) -> CallCosts:
             " total(cost IS NULL AND replies.status = 'answered'),"
             " total(latency IS NULL AND replies.status = 'answered')"
             " FROM replies JOIN asks ON asks.id = ask JOIN voices ON voices.id = voice"
-            f" WHERE variant <> 'task' AND replies.status <> 'unaskable' AND {_BY_JUDGE}"
+            f" WHERE variant <> 'task' AND replies.status <> 'unaskable' AND origin <> '{CACHE_ORIGIN}' AND {_BY_JUDGE}"
         ).fetchone()
     return CallCosts(calls, None if unpaid else cost, None if untimed else seconds)
 

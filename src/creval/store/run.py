@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from creval import registry
+from creval.core.call import CACHE_ORIGIN
 from creval.core.edit_record import Edit, EditKey, EditStatus
 from creval.core.errors import CrevalError, require_known
 from creval.core.probe import Measurement, Probe, Question
@@ -32,6 +33,10 @@ from creval.store.stored_shapes import (
 )
 from creval.store.writer import DATABASE, select_edits
 
+LABELS_KEY = "labels"
+"""The entry in a run's manifest with the names under which models are shown."""
+PROVENANCE_KEY = "makers"
+"""The entry in a run's manifest that says who made each model's edits."""
 METRIC_VOICE_PREFIX = "gauge:"
 """How the name of what was measured begins, where a judge's name would stand."""
 _BY_JUDGE = f"voice IN (SELECT id FROM voices WHERE judge NOT LIKE '{METRIC_VOICE_PREFIX}%')"
@@ -97,8 +102,10 @@ class Run:
     >>> run.score(subset="paper").frame()                  # doctest: +SKIP
     """
 
-    def __init__(self, folder: str | Path) -> None:
+    def __init__(self, folder: str | Path, *, labels: bool = False) -> None:
+        """Open the run; with `labels`, models have the names under which they are to be shown."""
         self.folder = run_folder(folder)
+        self.labels: Mapping[str, str] = {}
         path = self.folder / DATABASE
         if not self.folder.exists():
             raise CrevalError(f"{folder} does not exist. Give the folder of a run.")
@@ -110,6 +117,10 @@ class Run:
         try:
             with explained(self._connection, path):
                 is_begun = "protocol" in self.manifest
+                if labels and is_begun and (chosen := self._find_usable_labels()):
+                    self.labels = chosen
+                    _show_labels(self._connection, chosen)
+                    vars(self).pop("manifest")  # it names models, too
             if not is_begun:
                 raise CrevalError(f"{folder} holds nothing yet: what began it did not finish. Repeat it.")
         except BaseException:
@@ -131,7 +142,25 @@ class Run:
     @cached_property
     def manifest(self) -> Mapping[str, Any]:
         """Everything that the run can be repeated from."""
-        return read_manifest(self._connection, self.folder / DATABASE)
+        held = read_manifest(self._connection, self.folder / DATABASE)
+        if self.labels:
+            makers = {self.resolve_model(name): made for name, made in held.get(PROVENANCE_KEY, {}).items()}
+            held |= {LABELS_KEY: self.labels, **({PROVENANCE_KEY: makers} if makers else {})}
+        return held
+
+    def _find_usable_labels(self) -> dict[str, str]:
+        """The labels of the run's models by which they can still be told apart."""
+        held = self.manifest.get(LABELS_KEY)
+        given = {name: text for name, text in (held if isinstance(held, dict) else {}).items() if is_showable(text)}
+        names = [name for (name,) in self._connection.execute("SELECT DISTINCT system FROM edits")]
+        shown = Counter(given.get(name, name) for name in names)
+        return {name: given[name] for name in names if name in given and shown[given[name]] == 1}
+
+    def resolve_model(self, name: str) -> str:
+        """Return the name that a model has in this open run, for its own name or its label."""
+        stored = self.labels or self.manifest.get(LABELS_KEY, {})
+        both = stored if self.labels else {label: own for own, label in stored.items()}
+        return name if name in self.models else both.get(name, name)
 
     @cached_property
     def levels(self) -> tuple[Level, ...]:
@@ -151,8 +180,9 @@ class Run:
     @cached_property
     def models(self) -> tuple[str, ...]:
         """The models whose edits the run holds, by name."""
-        query = "SELECT DISTINCT system FROM edits ORDER BY system"
-        return tuple(row[0] for row in self._connection.execute(query))
+        names = [row[0] for row in self._connection.execute("SELECT DISTINCT system FROM edits")]
+        own = {label: name for name, label in self.labels.items()}
+        return tuple(sorted(names, key=lambda name: own.get(name, name)))  # numbers do not depend on labels
 
     @cached_property
     def samples(self) -> Mapping[str, Sample]:
@@ -317,7 +347,13 @@ class Run:
     def edits_of(self, sample: str) -> tuple[Edit, ...]:
         """Return a sample's edits, by model and draw."""
         edits = select_edits(self._connection, "WHERE sample = ? ORDER BY system, draw", (sample,))
-        return tuple(edit._replace(image=edit.image and self.resolve_image(edit.image)) for edit in edits)
+        return tuple(
+            edit._replace(
+                image=edit.image and self.resolve_image(edit.image),
+                parents=tuple(key._replace(model=self.labels.get(key.model, key.model)) for key in edit.parents),
+            )
+            for edit in edits
+        )
 
     def resolve_image(self, image: Path) -> Path:
         """Return where an edit's image lies: its path may be from the folder in which it was judged."""
@@ -345,6 +381,11 @@ class Run:
             " JOIN asks ON asks.id = ask JOIN voices ON voices.id = asks.voice WHERE latency IS NOT NULL)"
         ).fetchone()
         return RunCosts(calls, tokens_in or 0, tokens_out or 0, cost or 0.0)
+
+    def count_cached_replies(self) -> int:
+        """Return how many replies other runs had paid for."""
+        query = "SELECT count(*) FROM replies WHERE origin = ?"
+        return int(self._connection.execute(query, (CACHE_ORIGIN,)).fetchone()[0])
 
     def edit_metadata(self) -> dict[EditKey, dict[str, Any]]:
         """Return what is known about edits besides what judges say."""
@@ -445,9 +486,29 @@ def _runs_inside(folder: Path) -> str:
     return f"Give one of those in it: {', '.join(map(str, inside[:5]))}{more}."
 
 
-def open_run(folder: str | Path) -> Run:
-    """Return the run in a folder, open for reading."""
-    return Run(folder)
+def open_run(folder: str | Path, *, labels: bool = False) -> Run:
+    """Return the run in a folder, open for reading; with `labels`, models have the names that are to be shown."""
+    return Run(folder, labels=labels)
+
+
+def is_showable(name: object) -> bool:
+    """Return whether a text can be a model's name or label: 1 to 200 printable characters, no spaces around them."""
+    return isinstance(name, str) and 0 < len(name) <= 200 and name.isprintable() and name == name.strip()
+
+
+def _show_labels(connection: sqlite3.Connection, labels: Mapping[str, str]) -> None:
+    """Let all that is read from here on have the labels in the place of models' names."""
+    cases = " ".join(f"WHEN {_quote(name)} THEN {_quote(label)}" for name, label in labels.items())
+    connection.execute("PRAGMA query_only = OFF")
+    connection.execute(
+        "CREATE TEMP VIEW edits AS SELECT id, id AS rowid, sample, draw, status, image, reason, detail,"
+        f" CASE system {cases} ELSE system END AS system FROM main.edits"
+    )
+    connection.execute("PRAGMA query_only = ON")
+
+
+def _quote(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
 
 
 def reduce_answers(probe: Probe, answers: Sequence[float | None], use_mean: bool) -> float | None:

@@ -135,6 +135,14 @@ class RunWriter:
             with suppress(sqlite3.OperationalError):
                 execute("PRAGMA journal_mode = WAL")
 
+    def execute(self, statement: str, parameters: Sequence[object] = ()) -> sqlite3.Cursor:
+        """Execute a statement of a module that changes a run; `reload` afterwards."""
+        return self._connection.execute(statement, parameters)
+
+    def reload(self) -> None:
+        """Read again what is kept in memory."""
+        self._load_ids()
+
     @property
     def models(self) -> tuple[str, ...]:
         """The models of which the store holds answers."""
@@ -160,6 +168,10 @@ class RunWriter:
     def sample_ids(self) -> tuple[str, ...]:
         """The ids of the samples that the store holds, in their order."""
         return tuple(row[0] for row in self._connection.execute("SELECT id FROM samples ORDER BY position"))
+
+    def has_call(self, call: CallKey) -> bool:
+        """Return whether this call was made before, whatever came of it."""
+        return call.digest in self._call_ids
 
     def answered_questions(self, judge: str, *, max_attempts: int | None = None) -> dict[EditKey, set[tuple[int, str]]]:
         """Return the questions (repeat, probe) that a judge answered or, after `max_attempts`, gave up, by edit."""

@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 from aiohttp import web
 
 from creval.core.scales import AnswerScale, NamedChoice, get_scale
+from creval.providers.catalog import REHEARSAL_MARK
 from creval.testing.fake_chains import CHAIN_WRITERS
 from creval.testing.fake_creval import CREVAL_WRITERS, REFUSAL, is_true_of_source
 from creval.testing.fake_ice import ICE_WRITERS
@@ -69,6 +70,7 @@ class FakeServer:
 
     Questions with `skipped_phrase` are left out of replies; `decline_rate` is the share of images about which nothing
     is written. `latency` and `stall_seconds`, for which a request hangs until it times out, are in seconds.
+    `marked` replies say that they are a rehearsal, as those of `creval fake-server` always do.
     """
 
     seed: int = 0
@@ -78,6 +80,7 @@ class FakeServer:
     skipped_phrase: str = ""
     decline_rate: float = 0.0
     stall_seconds: float = 600.0
+    marked: bool = False
     stats: Counter[str] = field(default_factory=Counter, init=False)
     _in_flight: int = field(default=0, init=False)
 
@@ -86,6 +89,8 @@ class FakeServer:
 
     def app(self) -> web.Application:
         app = web.Application(client_max_size=_MAX_BODY_BYTES)
+        if self.marked:
+            app.on_response_prepare.append(_mark_response)
         app.router.add_post("/v1/chat/completions", self.complete)
         app.router.add_get("/v1/models", self._models)
         app.router.add_get("/stats", self._stats)
@@ -136,6 +141,7 @@ class FakeServer:
             choices.append(choice)
         words = sum(map(len, texts)) // 4
         return {
+            **({"system_fingerprint": REHEARSAL_MARK} if self.marked else {}),
             "id": "chatcmpl-fake",
             "object": "chat.completion",
             "model": str(body.get("model", "fake")),
@@ -279,6 +285,10 @@ def parse_chat_request(body: Mapping[str, Any]) -> ChatQuery:
         bool(body.get("logprobs")),
         text,
     )
+
+
+async def _mark_response(_: web.Request, response: web.StreamResponse) -> None:
+    response.headers["Server"] = REHEARSAL_MARK
 
 
 def _error(status: int, message: str, headers: Mapping[str, str] | None = None) -> web.Response:

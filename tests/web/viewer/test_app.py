@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from starlette.testclient import TestClient
 
+import creval as library
 from creval.benchmarks import open_benchmark
 from creval.core.call import CallKey, Reply
 from creval.core.edit_record import Edit, EditKey, EditStatus
@@ -356,3 +357,32 @@ def test_no_edit_is_said_where_there_is_none(tmp_path: Path) -> None:
         assert "IF/1 · weight 1 · right is Yes · not asked yet no edit" in page
         assert "no edit: 8 questions" in words(client.get("/questions?model=beta&outcome=no_edit").text)
         assert "beta, not asked yet" not in words(client.get("/model?name=beta").text)
+
+
+def test_a_viewer_that_is_open_follows_labels_and_changed_models(tmp_path: Path) -> None:
+    run = write_run(tmp_path)
+    with looking_at(run) as client:
+
+        def see(wanted: str) -> str:
+            """The start page, once it says this."""
+            for _ in range(100):
+                page = client.get("/")
+                assert page.status_code == 200
+                if wanted in words(page.text):
+                    return page.text
+                time.sleep(0.05)
+            raise AssertionError(f"never seen: {wanted}")
+
+        library.label(run, {"alpha": "Alpha <1>"})
+        page = see("Alpha <1>")
+        assert "/model?name=Alpha+%3C1%3E" in page.replace("%20", "+")
+        for href in links(page):
+            if href.startswith(("/model", "/samples", "/questions")):
+                shown = client.get(href)
+                assert shown.status_code == 200
+        library.rename(run, "beta", "gamma")
+        assert "beta" not in words(see("gamma"))
+        library.remove(run, "gamma")
+        see("Alpha <1>")
+        for href in ("/", "/samples", "/questions", "/sample?id=s1", "/model?name=gamma"):
+            assert client.get(href).status_code in (200, 404)

@@ -18,7 +18,8 @@ def leaderboard_json(card: Scorecard, manifest: Mapping[str, Any]) -> dict[str, 
     """What was asked of whom, and each model's cells, best first, as docs/passing-on.md describes it."""
     table = card.table
     protocol = table.schema
-    alike = [list(group) for group in card.indistinguishable if len(group) > 1]
+    own = {label: name for name, label in manifest.get("labels", {}).items()}
+    alike = [[own.get(name, name) for name in group] for group in card.indistinguishable if len(group) > 1]
     return {
         "schema": SCHEMA,
         "version": VERSION,
@@ -36,7 +37,7 @@ def leaderboard_json(card: Scorecard, manifest: Mapping[str, Any]) -> dict[str, 
         "ranking": protocol.ranking_column,
         "weights": dict(protocol.composite.weights) if protocol.composite else None,
         "metrics": [_metric_json(card, column) for column in protocol.columns],
-        "models": [_model_json(card, name) for name in card.models],
+        "models": [_model_json(card, name, own.get(name, name)) for name in card.models],
         "alike": alike,
     }
 
@@ -52,10 +53,11 @@ def _metric_json(card: Scorecard, column: str) -> dict[str, Any]:
     }
 
 
-def _model_json(card: Scorecard, name: str) -> dict[str, Any]:
+def _model_json(card: Scorecard, name: str, own_name: str) -> dict[str, Any]:
     levels = card.table.schema.levels
     return {
-        "name": name,
+        "name": own_name,
+        **({"label": name} if name != own_name else {}),
         "places": list(card.rank_ranges[name]),
         "overall": _cells_json(card, name, "overall", "overall"),
         "groups": {

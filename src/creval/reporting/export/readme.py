@@ -7,6 +7,7 @@ from typing import Any
 
 from creval import __version__
 from creval.core.formatting import escape_markdown
+from creval.providers.catalog import describe_judge
 from creval.stats.scorecard import Scorecard
 from creval.store.manifest import benchmark_title
 
@@ -59,7 +60,7 @@ def format_readme(
     notes: Sequence[str],
 ) -> str:
     """The export's own page; `frames` are its frames with their columns."""
-    judge = manifest["judge"] or "none (measured)"
+    judge = describe_judge(manifest["judge"]) or "none (measured)"
     lines = [
         f"# {escape_markdown(benchmark_title(manifest))}: scores of {len(card.models)} models",
         "",

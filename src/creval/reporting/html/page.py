@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from creval.core.formatting import pluralise
+from creval.providers.catalog import describe_judge
 from creval.reporting import headline, missing_edits, run_facts, sentences, tables
 from creval.reporting.html.charts import build_charts
 from creval.reporting.html.gallery import build_gallery
@@ -72,7 +73,7 @@ def output_page(title: str, output: CommandOutput) -> str:
 
 
 def _page_title(card: Scorecard, manifest: Mapping[str, Any]) -> str:
-    judged = f"judged by {manifest['judge']}" if manifest["judge"] else "measured"
+    judged = f"judged by {describe_judge(manifest['judge'])}" if manifest["judge"] else "measured"
     return f"{benchmark_title(manifest)}: {pluralise(len(card.models), 'model')}, {judged}"
 
 

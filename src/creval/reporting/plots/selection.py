@@ -8,6 +8,7 @@ from typing import Any
 from creval.core.errors import CrevalError, require_known
 from creval.core.formatting import escape_control
 from creval.core.schema import Metric
+from creval.providers.catalog import describe_judge
 from creval.reporting.numbers import format_estimate
 from creval.reporting.plots.names import escape_plot_text, wrap_label
 from creval.reporting.sentences import benchmark_phrase, samples_phrase
@@ -44,7 +45,7 @@ def column_heading(card: Scorecard, column: str, level: str = "overall", panels:
 def describe_basis(card: Scorecard, manifest: Mapping[str, Any]) -> str:
     """What a plot rests on: the benchmark, the judge, the samples, and how columns are made."""
     table = card.table
-    judge = f"judge {manifest['judge']}" if manifest["judge"] else "measured"
+    judge = f"judge {describe_judge(manifest['judge'])}" if manifest["judge"] else "measured"
     strict = ", strict" if table.strict else ""
     formula = f" {table.schema.formula}." if table.schema.formula else ""
     return escape_plot_text(f"{benchmark_phrase(manifest)}, {judge}, {samples_phrase(table)}{strict}.{formula} ")

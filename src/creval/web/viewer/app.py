@@ -101,7 +101,7 @@ class Viewer:
 
     def _run(self) -> RunLookup:
         try:
-            return RunLookup(self._live.folder)
+            return RunLookup(self._live.folder, labels=True)
         except CrevalError as error:
             raise _UnreadableRunError(str(error)) from error
 

@@ -70,7 +70,7 @@ class LiveSnapshot:
     def _run_thread(self) -> None:
         eye = None
         try:
-            eye = RunLookup(self.folder)
+            eye = RunLookup(self.folder, labels=True)
             seen = eye.data_version()
             self._refresh()
         except Exception as error:
@@ -88,7 +88,7 @@ class LiveSnapshot:
                 now = eye.data_version()
                 if now[1:] != seen[1:]:  # the run was made anew, in another file
                     eye.close()
-                    eye = RunLookup(self.folder)
+                    eye = RunLookup(self.folder, labels=True)
                     now = eye.data_version()
                     self.index.clear()
                 if now != seen:
@@ -124,7 +124,7 @@ class LiveSnapshot:
 
     def _refresh(self) -> None:
         """Take a snapshot, then bring the index and the scores up to date."""
-        with RunLookup(self.folder) as run:
+        with RunLookup(self.folder, labels=True) as run:
             self._watch("reading the run")
             taken = take_snapshot(run, self._snapshot, self._scoring)
             if self._snapshot is not None:

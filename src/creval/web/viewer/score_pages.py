@@ -9,6 +9,7 @@ import numpy as np
 
 from creval.core import formatting
 from creval.core.schema import Level
+from creval.providers.catalog import describe_judge
 from creval.reporting import edit_costs, numbers, sentences
 from creval.reporting.tables import best_and_second, visible_columns
 from creval.stats.scorecard import Scorecard, ScoreEstimate
@@ -71,12 +72,15 @@ def start_page(snapshot: Snapshot, column_name: str) -> dict[str, Any]:
     """What the start page shows; `column_name` is the column of its tables by group."""
     scores = snapshot.scores
     column = resolve_name("metric", column_name, snapshot.schema.columns) or snapshot.schema.ranking_column
+    judge = describe_judge(str(snapshot.manifest["judge"]))
     if scores is None:
-        return {"rows": [], "grids": [], "column": column, "looks": suggested_links(snapshot), "costs": None}
+        looks = suggested_links(snapshot)
+        return {"judge": judge, "rows": [], "grids": [], "column": column, "looks": looks, "costs": None}
     shown = visible_columns(scores)
     made = read_provenance(snapshot.manifest)
     models = [(model, link("/model", name=model)) for model in scores.models]
     return {
+        "judge": judge,
         "costs": edit_costs.cost_table(scores, made) if made else None,
         "decided": sentences.decided_sentence(scores),
         "basis": sentences.basis_sentence(scores, snapshot.manifest, RESAMPLES, "bold is best, underlined is second"),

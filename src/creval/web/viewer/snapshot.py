@@ -195,7 +195,7 @@ def take_snapshot(run: RunLookup, previous: Snapshot | None = None, scoring: Vie
         verdicts=run.count_verdicts(),
         calls=run.costs().calls,
         table=table,
-        scores=previous.scores if previous is not None else None,
+        scores=previous.scores if previous is not None and previous.models == run.models else None,
         notes=_snapshot_notes(run, table),
         missing=gone,
         without_edit=without_edit,

@@ -1,0 +1,82 @@
+"""What creval keeps for all runs: answers that were paid for, and files made from files."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from datetime import datetime
+from pathlib import Path
+
+from creval.core.cache import cache_folder
+from creval.core.errors import CrevalError
+from creval.core.formatting import escape_control, format_bytes, format_money, pluralise
+from creval.judges.judge_spec import judge_identity
+from creval.reporting.output import CommandOutput, OutputTable
+from creval.reporting.result import Result
+from creval.store.answer_cache import AnswerCache, JudgeShare
+
+
+def cache() -> Result[Sequence[JudgeShare]]:
+    """Say where the cache is, how many answers of which judge it holds, how large it is, and what else lies there."""
+    kept = AnswerCache()
+    shares = kept.list_judges()
+    folder, size = cache_folder(), _file_size(kept.path)
+    others = {path.name: _folder_size(path) for path in _subfolders(folder) if path != kept.path.parent}
+    answers = sum(share.answers for share in shares)
+    said = [f"{pluralise(answers, 'answer')} in {kept.path}, {format_bytes(size)}."]
+    if not shares:
+        said = [f"No answers are cached yet; they will be in {kept.path}."]
+    rows = [
+        [
+            escape_control(share.judge),
+            f"{share.answers:,}",
+            format_bytes(share.size),
+            format_money(share.cost),
+            _day(share.oldest),
+            _day(share.newest),
+        ]
+        for share in shares
+    ]
+    heads = ["judge", "answers", "bytes", "had cost", "oldest", "newest"]
+    tables = [OutputTable(heads, rows)] if rows else []
+    if others:
+        grid = [[escape_control(name), format_bytes(taken)] for name, taken in others.items()]
+        tables.append(OutputTable(["made from files, and made again if deleted", "bytes"], grid))
+    records = [share._asdict() for share in shares]
+    data = {"folder": str(folder), "file": str(kept.path), "bytes": size, "judges": records, "folders": others}
+    return Result(shares, CommandOutput(list(map(escape_control, said)), tables, data), records)
+
+
+def prune_cache(
+    *, older_than: float | None = None, max_bytes: float | None = None, judge: str | None = None
+) -> Result[int]:
+    """Delete cached answers: older than so many seconds, the oldest beyond a size, or those of one judge."""
+    if older_than is None and max_bytes is None and judge is None:
+        raise CrevalError("say what to delete: `older_than` 30d, `to` 1GB or `judge` openai:gpt-4o.")
+    kept = AnswerCache()
+    known = [share.judge for share in kept.list_judges()]
+    named = None if judge is None else judge_identity(judge)
+    if named is not None and named not in known:
+        raise CrevalError(f"the cache holds no answers of {named!r}, only of {', '.join(known) or 'nobody'}.")
+    deleted = kept.prune(older_than=older_than, max_bytes=max_bytes, judge=named)
+    size = _file_size(kept.path)
+    said = f"{pluralise(deleted, 'answer')} deleted; the file has {format_bytes(size)} now."
+    return Result(deleted, CommandOutput([said], [], {"deleted": deleted, "bytes": size}))
+
+
+def _day(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds).astimezone().date().isoformat()
+
+
+def _subfolders(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.iterdir() if path.is_dir()) if folder.is_dir() else []
+
+
+def _file_size(path: Path) -> int:
+    beside = (path, path.with_name(f"{path.name}-wal"))
+    return sum(one.stat().st_size for one in beside if one.is_file())
+
+
+def _folder_size(folder: Path) -> int:
+    found = (Path(inner, name) for inner, _, names in os.walk(folder) for name in names)
+    return sum(path.lstat().st_size for path in found)

@@ -1,0 +1,51 @@
+"""Changes of a run: a model renamed, removed, or shown under another name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from creval.core.errors import CrevalError
+from creval.core.formatting import escape_control, pluralise
+from creval.reporting.output import CommandOutput
+from creval.reporting.result import Result
+from creval.store import DATABASE, RunWriter
+from creval.store.model_changes import count_model_replies, delete_model, rename_model, set_labels
+
+
+def rename(run: str | Path, old: str, new: str) -> Result[int]:
+    """Give a model of a run another name. `judge` goes on with edits of the new name; nothing is asked again."""
+    with _open_for_change(run) as store:
+        count = rename_model(store, old, new)
+    said = f"{escape_control(old)} is now {escape_control(new)}, with {pluralise(count, 'edit')}."
+    return Result(count, CommandOutput([said], [], {"old": old, "new": new, "edits": count}))
+
+
+def remove(run: str | Path, model: str) -> Result[int]:
+    """Delete a model from a run, with its edits' entries and all that was said about them. Image files stay."""
+    with _open_for_change(run) as store:
+        count = delete_model(store, model)
+    said = f"{escape_control(model)} is removed, with {pluralise(count, 'edit')}; its image files are where they were."
+    return Result(count, CommandOutput([said], [], {"model": model, "edits": count}))
+
+
+def label(run: str | Path, labels: Mapping[str, str]) -> dict[str, str]:
+    """Show models under other names in all tables, plots and pages; an empty one takes a label back."""
+    with _open_for_change(run) as store:
+        return set_labels(store, labels)
+
+
+def count_replies(run: str | Path, model: str) -> int:
+    """Return how many replies a run holds about a model."""
+    with _open_for_change(run) as store:
+        return count_model_replies(store, model)
+
+
+def _open_for_change(run: str | Path) -> RunWriter:
+    if not (Path(run) / DATABASE).is_file():
+        raise CrevalError(f"{run} is not a run: it holds no {DATABASE}.")
+    store = RunWriter(run)
+    if "protocol" not in store.manifest:
+        store.close()
+        raise CrevalError(f"{run} is not a run of a judge or of recorded answers.")
+    return store

@@ -1,0 +1,228 @@
+"""Replies of judges shared between runs: one file, by all that was asked, whatever the run, the model or the path."""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from pathlib import Path
+from threading import Lock
+from typing import Any, NamedTuple
+
+from creval.core.cache import CACHE_ENV, cache_folder
+from creval.core.errors import CrevalError
+from creval.core.files import replace_lone_surrogates
+
+_VERSION = 1
+_TABLE = """
+CREATE TABLE IF NOT EXISTS answers (
+    key BLOB NOT NULL UNIQUE, judge TEXT NOT NULL, made REAL NOT NULL, text TEXT NOT NULL, ended TEXT NOT NULL,
+    logprobs TEXT, tokens_in INTEGER, tokens_out INTEGER, cost REAL);
+"""
+_ROW_BYTES = "length(CAST(text AS BLOB)) + coalesce(length(CAST(logprobs AS BLOB)), 0) + length(judge) + 80"
+_BUSY_TIMEOUT = 2.0  # seconds that judging waits for another process
+_QUERY_BATCH = 500  # keys in a query
+
+
+class CachedAnswer(NamedTuple):
+    """One reply as it came: `logprobs` are its tokens with their alternatives; cost is in US dollars."""
+
+    text: str
+    finish_reason: str
+    logprobs: Sequence[Any] = ()
+    tokens_in: int | None = None
+    tokens_out: int | None = None
+    cost: float | None = None
+
+
+class JudgeShare(NamedTuple):
+    """What the cache holds of one judge: answers, bytes, what they had cost, and when they were made (Unix time)."""
+
+    judge: str
+    answers: int
+    size: int
+    cost: float
+    oldest: float
+    newest: float
+
+
+def answer_cache_path() -> Path:
+    """Return the file of the cache, which may not exist."""
+    return cache_folder() / "answers" / "answers.db"
+
+
+class AnswerCache:
+    """The cache, for several threads and processes.
+
+    A cache that cannot be read or written counts as empty; `problem` says why.
+    """
+
+    def __init__(self) -> None:
+        self.path = answer_cache_path()
+        self.problem = ""
+        self._reader: sqlite3.Connection | None = None
+        self._writer: sqlite3.Connection | None = None
+        self._reader_lock, self._writer_lock = Lock(), Lock()
+
+    def get(self, keys: Sequence[bytes]) -> dict[bytes, CachedAnswer]:
+        """Return the answers of these keys, as far as they are there."""
+        found: dict[bytes, CachedAnswer] = {}
+        with self._reader_lock, self._note_problems():
+            if self.problem or (self._reader is None and not self.path.is_file()):
+                return found
+            self._reader = self._reader or _connect(self.path, _BUSY_TIMEOUT)
+            for start in range(0, len(keys), _QUERY_BATCH):
+                some = keys[start : start + _QUERY_BATCH]
+                query = (
+                    "SELECT key, text, ended, logprobs, tokens_in, tokens_out, cost FROM answers"
+                    f" WHERE key IN ({', '.join('?' * len(some))})"
+                )
+                for key, text, ended, logprobs, *took in self._reader.execute(query, some):
+                    found[key] = CachedAnswer(text, ended, json.loads(logprobs) if logprobs else (), *took)
+        return found
+
+    def put(self, judge: str, answers: Mapping[bytes, CachedAnswer]) -> None:
+        """Keep answers, in the place of those with the same key."""
+        made = time.time()
+        rows = [
+            (key, judge, made, replace_lone_surrogates(text), ended, json.dumps(logprobs) if logprobs else None, *took)
+            for key, (text, ended, logprobs, *took) in answers.items()
+        ]
+        with self._writer_lock, self._note_problems():
+            if self.problem:
+                return
+            if self._writer is None:
+                _create_private(self.path)
+                self._writer = _connect(self.path, _BUSY_TIMEOUT)
+            with self._writer:
+                self._writer.execute("BEGIN IMMEDIATE")
+                self._writer.executemany(f"INSERT OR REPLACE INTO answers VALUES ({', '.join('?' * 9)})", rows)
+
+    @contextmanager
+    def _note_problems(self) -> Iterator[None]:
+        try:
+            yield
+        except sqlite3.OperationalError as error:
+            if "locked" not in str(error) and "busy" not in str(error):  # what is only busy is tried again
+                self._give_up(str(error))
+        except (sqlite3.Error, OSError, ValueError, CrevalError) as error:
+            self._give_up(getattr(error, "strerror", None) or str(error))
+
+    def _give_up(self, reason: str) -> None:
+        self.problem = (
+            f"warning: the cache of answers in {self.path} cannot be used ({reason.rstrip('.')}), so everything is "
+            f"asked. Delete the file, or name another folder in {CACHE_ENV}."
+        )
+
+    def close(self) -> None:
+        for connection in (self._reader, self._writer):
+            if connection is not None:
+                connection.close()
+        self._reader = self._writer = None
+
+    def list_judges(self) -> list[JudgeShare]:
+        """Return what there is of each judge, the most first; an error if the file cannot be read."""
+        if not self.path.is_file():
+            return []
+        query = (
+            f"SELECT judge, count(*), sum({_ROW_BYTES}), total(cost), min(made), max(made) FROM answers"
+            " GROUP BY judge ORDER BY 2 DESC, 1"
+        )
+        with _reporting(self.path), closing(_connect(self.path, 10)) as connection:
+            return [JudgeShare(*row) for row in connection.execute(query)]
+
+    def count_answers(self, judges: Iterable[str]) -> int:
+        """Return how many answers there are of these judges; 0 where that cannot be known."""
+        names = list(judges)
+        with self._reader_lock, self._note_problems():
+            if self.problem or not self.path.is_file():
+                return 0
+            self._reader = self._reader or _connect(self.path, _BUSY_TIMEOUT)
+            query = f"SELECT count(*) FROM answers WHERE judge IN ({', '.join('?' * len(names))})"
+            return int(self._reader.execute(query, names).fetchone()[0])
+        return 0
+
+    def prune(
+        self, *, older_than: float | None = None, max_bytes: float | None = None, judge: str | None = None
+    ) -> int:
+        """Delete answers older than so many seconds and, of the rest, the oldest beyond a size; return how many.
+
+        With `judge`, only this judge's are deleted: all of them where nothing else is given.
+        """
+        if not self.path.is_file():
+            return 0
+        whose, names = ("judge = ?", (judge,)) if judge else ("1", ())
+        with _reporting(self.path), closing(_connect(self.path, 60)) as connection:
+            before = connection.total_changes
+            if older_than is not None:
+                connection.execute(
+                    f"DELETE FROM answers WHERE made < ? AND {whose}", (time.time() - older_than, *names)
+                )
+            if max_bytes is not None:
+                while (file := _file_bytes(connection)) > max_bytes and _delete_oldest(
+                    connection, 1 - max_bytes / file, whose, names
+                ):
+                    pass
+            if older_than is None and max_bytes is None:
+                connection.execute(f"DELETE FROM answers WHERE {whose}", names)
+            deleted = connection.total_changes - before
+            _file_bytes(connection)
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        return deleted
+
+
+def _file_bytes(connection: sqlite3.Connection) -> int:
+    """Return how large the file is without what was deleted."""
+    connection.commit()
+    connection.execute("VACUUM")
+    pages, size = (int(connection.execute(f"PRAGMA {name}").fetchone()[0]) for name in ("page_count", "page_size"))
+    return pages * size
+
+
+def _delete_oldest(connection: sqlite3.Connection, share: float, whose: str, names: Sequence[str]) -> int:
+    """Delete this share of all bytes, and at least one answer; return how many answers are deleted."""
+    excess = share * connection.execute(f"SELECT total({_ROW_BYTES}) FROM answers").fetchone()[0]
+    doomed = []
+    for key, size in connection.execute(
+        f"SELECT key, {_ROW_BYTES} FROM answers WHERE {whose} ORDER BY made, key", names
+    ):
+        doomed.append((key,))
+        excess -= size
+        if excess <= 0:
+            break
+    connection.executemany("DELETE FROM answers WHERE key = ?", doomed)
+    return len(doomed)
+
+
+@contextmanager
+def _reporting(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except sqlite3.Error as error:
+        raise CrevalError(f"{path} cannot be used: {error}. It is a cache: it may be deleted.") from error
+
+
+def _create_private(path: Path) -> None:
+    """Make an empty file, in a folder, that only its owner can read; SQLite's files beside it become alike."""
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
+
+
+def _connect(path: Path, timeout: float) -> sqlite3.Connection:
+    connection = sqlite3.connect(path, timeout=timeout, check_same_thread=False)
+    try:
+        version = connection.execute("PRAGMA user_version").fetchone()[0]
+        if version > _VERSION:
+            raise CrevalError("a newer creval made it")
+        connection.execute("PRAGMA synchronous = NORMAL")
+        if connection.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
+            connection.execute("PRAGMA journal_mode = WAL")
+        if version < _VERSION:
+            connection.executescript(f"BEGIN IMMEDIATE; {_TABLE} PRAGMA user_version = {_VERSION}; COMMIT;")
+    except BaseException:
+        connection.close()
+        raise
+    return connection

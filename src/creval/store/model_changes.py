@@ -1,0 +1,153 @@
+"""Changes of a run's models: another name, or none of it any more."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from creval.core.call import CallKey
+from creval.core.edit_record import EditKey
+from creval.core.errors import CrevalError, require_known
+from creval.store.edit_folders import EDITOR_KEY
+from creval.store.run import LABELS_KEY, PROVENANCE_KEY, is_showable
+from creval.store.writer import RunWriter
+
+
+def rename_model(store: RunWriter, old: str, new: str) -> int:
+    """Give a model another name wherever a run has it; return how many edits it has."""
+    old = _find_model(store, old)
+    check_name(new, "name")
+    if new in _list_models(store):
+        raise CrevalError(f"{store.folder} has a model {new!r} already.")
+    with store.transaction():
+        rows = store.execute("SELECT id, sample, draw, detail FROM edits WHERE system = ?", (old,)).fetchall()
+        for number, sample, draw, detail in rows:
+            renamed = json.dumps(_rename_in_detail(json.loads(detail), old, new), ensure_ascii=False)
+            store.execute("UPDATE edits SET system = ?, detail = ? WHERE id = ?", (new, renamed, number))
+            _renew_digests(store, number, EditKey(new, sample, draw))
+        manifest = store.manifest
+        changed = {
+            key: {new if name == old else name: value for name, value in manifest[key].items()}
+            for key in (PROVENANCE_KEY, LABELS_KEY)
+            if key in manifest
+        }
+        if manifest.get("stopping"):
+            changed["stopping"] = _replace_name(manifest["stopping"], old, new)
+        store.put_manifest(changed)
+    store.reload()
+    return len(rows)
+
+
+def delete_model(store: RunWriter, model: str) -> int:
+    """Delete a model's edits and all that was said about them; return how many edits it had."""
+    model = _find_model(store, model)
+    mine = "SELECT id FROM edits WHERE system = ?"
+    with store.transaction():
+        for doomed in (
+            f"verdicts WHERE edit IN ({mine})",
+            f"replies WHERE ask IN (SELECT id FROM asks WHERE edit IN ({mine}))",
+            f"asks WHERE edit IN ({mine})",
+        ):
+            store.execute(f"DELETE FROM {doomed}", (model,))
+        count = store.execute("DELETE FROM edits WHERE system = ?", (model,)).rowcount
+        manifest = store.manifest
+        changed: dict[str, Any] = {
+            key: {name: value for name, value in manifest[key].items() if name != model}
+            for key in (PROVENANCE_KEY, LABELS_KEY)
+            if key in manifest
+        }
+        if manifest.get("stopping"):  # it was settled between other models
+            changed["stopping"] = None
+        store.put_manifest(changed)
+    store.reload()
+    return count
+
+
+def set_labels(store: RunWriter, labels: Mapping[str, str]) -> dict[str, str]:
+    """Keep the names under which models are shown; an empty one takes a label back. Return all that hold now."""
+    held = dict(store.manifest.get(LABELS_KEY) or {})
+    for given, label in labels.items():
+        name = _find_model(store, given)
+        if not label or label == name:
+            held.pop(name, None)
+            continue
+        check_name(label, "label")
+        others = {held.get(other, other) for other in _list_models(store) if other != name}
+        if label in others or label in _list_models(store):
+            raise CrevalError(f"`label` {name}={label!r}: another model of {store.folder} is shown so already.")
+        held[name] = label
+    with store.transaction():
+        store.put_manifest({LABELS_KEY: held})
+    return held
+
+
+def count_model_replies(store: RunWriter, model: str) -> int:
+    """Return how many replies a run holds about a model."""
+    model = _find_model(store, model)
+    query = (
+        "SELECT count(*) FROM replies JOIN asks ON asks.id = ask JOIN edits ON edits.id = asks.edit WHERE system = ?"
+    )
+    return int(store.execute(query, (model,)).fetchone()[0])
+
+
+def check_name(name: str, what: str) -> None:
+    """Refuse a model's name, or label, that could not be shown."""
+    if not is_showable(name):
+        raise CrevalError(
+            f"{name[:200]!r} cannot be a model's {what}: it needs 1 to 200 printable characters, without spaces "
+            "around them."
+        )
+
+
+def _list_models(store: RunWriter) -> list[str]:
+    return [name for (name,) in store.execute("SELECT DISTINCT system FROM edits ORDER BY system")]
+
+
+def _find_model(store: RunWriter, given: str) -> str:
+    """Return the name of the model that a name or label stands for."""
+    manifest, known = store.manifest, _list_models(store)
+    if EDITOR_KEY in manifest:
+        raise CrevalError(f"{store.folder} is a folder of edits: its name is the model's. Rename or delete the folder.")
+    own = {label: name for name, label in (manifest.get(LABELS_KEY) or {}).items()}
+    return require_known("model", given if given in known else own.get(given, given), known)
+
+
+def _renew_digests(store: RunWriter, edit: int, key: EditKey) -> None:
+    """Keep the calls about an edit under its new key: their digests depend on it."""
+    query = (
+        "SELECT asks.id, judge, repeat, variant, probes, detail FROM asks"
+        " JOIN voices ON voices.id = voice WHERE edit = ?"
+    )
+    for number, judge, repeat, variant, probes, detail in store.execute(query, (edit,)).fetchall():
+        more = json.loads(detail)
+        call = CallKey(
+            judge,
+            key,
+            tuple(json.loads(probes)),
+            more.get("prompt", ""),
+            tuple(more.get("images", ())),
+            more.get("parameters", {}),
+            repeat,
+            variant,
+        )
+        store.execute("UPDATE asks SET digest = ? WHERE id = ?", (call.digest, number))
+
+
+def _rename_in_detail(detail: dict[str, Any], old: str, new: str) -> dict[str, Any]:
+    """The same detail of an edit with the model renamed among its parents and ancestors."""
+    for parent in detail.get("parents", ()):
+        parent[0] = new if parent[0] == old else parent[0]
+    for row in detail.get("before", ()):
+        row[0] = new if row[0] == old else row[0]
+        row[-1] = _rename_in_detail(row[-1], old, new)
+    return detail
+
+
+def _replace_name(value: Any, old: str, new: str) -> Any:
+    """The same with the model's name replaced where it stands alone, as a key or a value."""
+    if isinstance(value, dict):
+        return {new if key == old else key: _replace_name(inner, old, new) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_replace_name(inner, old, new) for inner in value]
+    return new if value == old else value
