@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import lru_cache
 from typing import Any, NamedTuple
 
 from creval.core.files import replace_lone_surrogates
+from creval.core.text_cache import cache_by_text
 
 MAX_TEXT_CHARS = 2000  # characters of a text that are worth keeping
 MAX_LINE_CHARS = 4000  # characters of a line that is read
@@ -18,7 +18,7 @@ _QUOTE_PAIRS = ('""', "“”", "''", "‘’")
 _NOT_WORD = re.compile(r"[\W_]+")
 
 
-@lru_cache(maxsize=65536)
+@cache_by_text(1 << 23)
 def normalise_text(text: str) -> str:
     """Return a wording without case, space and punctuation."""
     return _NOT_WORD.sub("", text.casefold())
@@ -76,8 +76,8 @@ class LabelledLine(NamedTuple):
 
 # A label and what follows it, such as `- **Edit instruction (new):** ...`.
 _LABELLED = re.compile(
-    r"[\W_]*([^\W\d_]+(?:[ _][^\W\d_]+){0,2})\s*[0-9]{0,3}(?:\s*[(（][^()（）]{0,30}[)）])?"
-    r"[\s*_`\"'”’]*[:：][\s*_`\"'“‘]*(.*)"
+    r"[\W_]*([^\W\d_]+(?:[ _][^\W\d_]+){0,2})\s{0,9}[0-9]{0,3}(?:\s{0,9}[(（][^()（）]{0,30}[)）])?"
+    r"[\s*_`\"'”’]{0,20}[:：][\s*_`\"'“‘]*(.*)"
 )
 
 

@@ -28,7 +28,7 @@ def parse_error_body(content: bytes) -> ErrorBody:
     try:
         body = json.loads(content)
     except (ValueError, RecursionError):
-        text = re.sub(r"<[^>]*>", " ", content[:2000].decode("utf-8", "replace"))
+        text = re.sub(r"<[^<>]*>", " ", content[:2000].decode("utf-8", "replace"))
         return ErrorBody(text, "", None)
     if isinstance(body, list) and body:
         body = body[0]
@@ -78,7 +78,7 @@ def _parse_logprobs(logprobs: Any) -> tuple[TokenLogprobs, ...]:
             )
             for place in content
         )
-    except (KeyError, TypeError, ValueError):
+    except (KeyError, TypeError, ValueError, OverflowError):
         return ()
 
 
