@@ -40,8 +40,12 @@ def test_why_there_is_no_answer(choice: Completion, status: VerdictStatus, why: 
     assert verdict.explanation.startswith(why)
 
 
-def test_what_was_said_before_a_cut_counts() -> None:
-    assert read(Completion('{"Q1": {"answer": "Yes"}, "Q2": {"ans', "length")).value == 1.0
+@pytest.mark.parametrize(
+    "text", ['{"Q1": {"answer": "Yes"}, "Q2": {"ans', '{"Q1": {"answer": "Yes"}}', "Q1: Yes\nQ2: N", "Yes"]
+)
+def test_a_reply_that_was_cut_off_has_no_verdict(text: str) -> None:
+    verdict = read(Completion(text, "length"))
+    assert (verdict.status, verdict.value) == (VerdictStatus.MISSING, None)
     assert completion_status(Completion("Yes")) is VerdictStatus.ANSWERED
     assert completion_status(Completion(" ")) is VerdictStatus.MISSING
 
@@ -63,13 +67,6 @@ def test_thoughts_of_which_a_part_is_missing(text: str, value: float | None) -> 
     assert read(Completion(text)).value == value
 
 
-def test_the_last_line_of_what_was_cut_off_may_be_the_beginning_of_another() -> None:
-    both = [QUESTION._replace(id=f"IF/{n}", scale="0-10") for n in (1, 2)]
-    request = REQUEST._replace(scale=get_scale("0-10"), labels=["Q1", "Q2"])
-    found = read_verdicts(Completion("Q1: 7\nQ2: 1", "length"), request, both)
-    assert [verdict.value for verdict in found] == [7.0, None]
-
-
 def test_the_answers_own_token_is_weighed() -> None:
     choice = Completion("Yes", "stop", (place("Yes", Yes=0.8, No=0.1, It=0.1),))
     assert read(choice, weighed=True).value == pytest.approx(8 / 9)
@@ -89,7 +86,7 @@ def test_probabilities_do_not_make_an_answer_of_what_is_none() -> None:
 
 
 def test_an_explanation_has_an_end() -> None:
-    verdict = read(Completion('{"Q1": {"explanation": "%s", "answer": "Yes"}}' % ("x" * 10**6)))
+    verdict = read(Completion('{"Q1": {"explanation": "%s", "answer": "Yes"}}' % ("x" * 10**5)))
     assert verdict.value == 1.0
     assert len(verdict.explanation) == 4000
 

@@ -8,11 +8,13 @@ import re
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
 
 from creval.core.errors import CrevalError
 from creval.core.plugins import Registry
+from creval.core.stated_verdicts import StatedVerdict, VerdictFinder, remove_quotations
+from creval.core.text_cache import cache_by_text
 from creval.core.verdict import VerdictStatus
 
 
@@ -31,6 +33,13 @@ class AnswerScale(ABC):
     @abstractmethod
     def parse_answer(self, answer: object) -> tuple[VerdictStatus, float | None]:
         """Return the status and value of one answer as a judge gave it; never raises, never guesses."""
+
+    def find_stated(self, text: str) -> list[StatedVerdict]:  # noqa: ARG002
+        """Return the verdicts that running text states outside of quotations, as words for `parse_answer`.
+
+        They show that a reply says two things; they answer nothing. A scale without words of its own has none.
+        """
+        return []
 
     def normalise_reference(self, released: str) -> str | None:
         """Return a reference as a release writes it, in the scale's own words, or None."""
@@ -55,7 +64,7 @@ class AnswerScale(ABC):
 
     def reply_format(self, labels: Sequence[str], *, reasoned: bool = False) -> str:
         """Return what tells a judge how to answer these labels; `reasoned` lets it think before each answer."""
-        entry = {"explanation": "what in the images decides it", "answer": self.choices[-1]}
+        entry = {"explanation": EXAMPLE_EXPLANATION, "answer": self.choices[-1]}
         example = json.dumps(dict.fromkeys(labels[:2], entry))
         more = "" if len(labels) <= 2 else f", and so on up to {labels[-1]}"
         what = "the question" if len(labels) == 1 else f"each of the {len(labels)} questions"
@@ -87,6 +96,8 @@ class AnswerScale(ABC):
         return total / weights if weights else None
 
 
+EXAMPLE_EXPLANATION = "what in the images decides it"
+"""The explanation in the example of a request. An answer with it is an echo, not an answer."""
 _SHORT_EXPLANATION = "The explanation is one short sentence and comes first."
 _LONG_EXPLANATION = "The explanation comes first: reason there step by step, and let the answer follow."
 
@@ -116,6 +127,9 @@ class YesNo(AnswerScale):
         if answer is None:
             return VerdictStatus.MISSING, None
         return _parse_yes_no(str(answer))
+
+    def find_stated(self, text: str) -> list[StatedVerdict]:
+        return _YES_NO_FINDER.find(text)
 
     def credit(self, value: float, reference: str) -> float:
         return value if reference == "Yes" else 1.0 - value
@@ -160,6 +174,16 @@ class WholeNumber(AnswerScale):
             return self._check_range(float(answer)) if self.low <= answer <= self.high else _UNREADABLE
         return self._parse_text(str(answer))
 
+    @cached_property
+    def _finder(self) -> VerdictFinder:
+        number = r"([0-9]{1,3}(?:\.[0-9]{1,3})?(?:\s?(?:/|out of)\s?[0-9]{1,3})?)(?![0-9%])"
+        return VerdictFinder(
+            number, own_line=True, everywhere=rf"(?<!\")\b([0-9]{{1,3}}\s?(?:/|out of)\s?{self.high})\b(?!\sof\b)"
+        )
+
+    def find_stated(self, text: str) -> list[StatedVerdict]:
+        return self._finder.find(text)
+
     def normalise_reference(self, released: str) -> str | None:
         _, value = self.parse_answer(released)
         return None if value is None else str(int(value))
@@ -192,7 +216,7 @@ class WholeNumber(AnswerScale):
             return VerdictStatus.UNREADABLE, None
         if _OTHER_NUMBER.match(remark) or _INAPPLICABLE.search(remark):
             return VerdictStatus.AMBIGUOUS, None
-        if any(float(later) != float(number) for later in _LATER_NUMBER.findall(remark)):
+        if any(float(_FIRST_NUMBER.findall(words)[0]) != float(number) for _, words in self.find_stated(remark)):
             return VerdictStatus.AMBIGUOUS, None
         return self._check_range(float(number))
 
@@ -216,10 +240,8 @@ class NamedChoice(AnswerScale):
         # Longer names first: "A" is the beginning of "A little".
         either = "|".join(re.escape(choice) for choice in sorted(self.choices, key=len, reverse=True))
         self._leading = re.compile(rf"({either})(?!\w){_REMARK}", re.IGNORECASE | re.DOTALL)
-        self._second = re.compile(
-            rf"(?:(?:and|or|but)\s+|(?:^|.*[.!?\n])\s*(?:actually|wait|rather|or)?[,\s]*)({either})\s*(?:[.,;!?]|$)",
-            re.IGNORECASE,
-        )
+        self._second = re.compile(rf"(?:(?:and|or|but)\s)?({either})\s?(?:[.,;!?]|$)", re.IGNORECASE)
+        self._finder = VerdictFinder(rf"({either})(?!\w)")
 
     def parse_answer(self, answer: object) -> tuple[VerdictStatus, float | None]:
         if answer is None:
@@ -231,10 +253,15 @@ class NamedChoice(AnswerScale):
         if match is None:
             return _status_without_answer(text), None
         value, remark = self._position(match[1]), match[2] or match[3] or ""
-        other = self._second.match(remark[:400])
-        if (other and self._position(other[1]) != value) or _INAPPLICABLE.search(remark):
+        others = [words for _, words in self.find_stated(remark)]
+        if second := self._second.match(remove_quotations(remark)):
+            others.append(second[1])
+        if any(self._position(other) != value for other in others) or _INAPPLICABLE.search(remark):
             return VerdictStatus.AMBIGUOUS, None
         return VerdictStatus.ANSWERED, value
+
+    def find_stated(self, text: str) -> list[StatedVerdict]:
+        return self._finder.find(text)
 
     def _position(self, name: str) -> float:
         return float([choice.casefold() for choice in self.choices].index(name.casefold()))
@@ -266,32 +293,23 @@ _UNREADABLE: tuple[VerdictStatus, float | None] = (VerdictStatus.UNREADABLE, Non
 # What models put around a word: white space, Markdown, quotes, code fences.
 _MARKUP = " \t\r\n\ufeff*_`\"'“”‘’#>"
 # Behind an answer: nothing, or a mark that sets a remark off; "Yes and", "No-one", "7-8" have none.
-_REMARK = r"[*_`\"'”’]*(?:\s*$|\s*(?:[,;:!(\[，。；：！（–—]|[.-](?=\s|$))\s*(.*)|\s*\n(.*))"
+_REMARK = r"[*_`\"'”’]*(?:\s*$|\s*(?:[,;:!(\[，。；：！（–—…]|[.-](?=[.\s]|$))\s*(.*)|\s*\n(.*))"
 _LEADING_YES_NO = re.compile(r"(yes|no)\b" + _REMARK, re.IGNORECASE | re.DOTALL)
-# The other word in the remark, as an answer: "Yes, no." and "No, but yes", not "Yes, no flaws".
-_SECOND_YES_NO = re.compile(r"(?:(?:and|or|but)\W+(?P<a>yes|no)\b|\W*(?P<b>yes|no)\b\s*(?:[.,;:!?)]|$))", re.IGNORECASE)
-# A sentence further on that is nothing but an answer: "Yes. Actually, no."
-_LATER_YES_NO = re.compile(
-    r"(?:[.!?\n]|^)[\s*_]*(?:(?:actually|so|but|wait|hmm|rather|or)\b[,\s]*)*(yes|no)\s*(?:[.;!?]|$)", re.IGNORECASE
+# The other word right behind, as an answer: "Yes, no." and "No, but yes", not "Yes, no flaws".
+_SECOND_YES_NO = re.compile(
+    r"(?:(?:and|or|but)\s)?(yes|no)\b\s?(?:[.,;:!?)]|$)|(?:and|or|but)\s(yes|no)\b", re.IGNORECASE
 )
-_NUMBER_PATTERN = (
-    r"(?:(?:the\s)?(?:final\s)?(?:score|rating|answer)"
-    r"(?:[^\w:=]{0,4}[:=]|\sis\b)[^\w-]{0,8})?([0-9]{1,3}(?:\.0+)?)"
-)
+_YES_NO_FINDER = VerdictFinder(r"(\b(?:yes|no)\b)")
 _LEADING_NUMBER = re.compile(
-    _NUMBER_PATTERN + r"(?:\s*(?:/|out of)\s*([0-9]{1,3}))?" + _REMARK, re.IGNORECASE | re.DOTALL
+    r"(?:(?:the\s)?(?:final\s)?(?:score|rating|answer)(?:[^\w:=]{0,4}[:=]|\sis\b)[^\w-]{0,8})?([0-9]{1,3}(?:\.0{1,9})?)"
+    r"(?:\s*(?:/|out of)\s*([0-9]{1,3}))?" + _REMARK,
+    re.IGNORECASE | re.DOTALL,
 )
-_OTHER_NUMBER = re.compile(r"(?:(?:and|or|to|but)\W+)?[0-9]")
+_OTHER_NUMBER = re.compile(r"(?:(?:and|or|to|but)\W{1,9})?[0-9]")
+_FIRST_NUMBER = re.compile(r"[0-9]{1,3}(?:\.[0-9]{1,3})?")
 # A line that goes on with a list: where `2.` follows, `1. The hat is blue` was no answer.
 _LIST_ITEM = re.compile(r"^\W{0,4}([0-9]{1,3})[*_]{0,2}[.:)]", re.MULTILINE)
-# A sentence at the end of a line that is nothing but a number: "7. Actually, 6."
-_LATER_NUMBER = re.compile(
-    r"(?:^|[.!?][ \t])[ \t*_]{0,4}(?:(?:actually|so|but|wait|hmm|rather|or)\b[,: \t]{0,4}){0,4}"
-    + _NUMBER_PATTERN
-    + r"[*_ \t]{0,4}[.;!]?[*_ \t]{0,4}$",
-    re.IGNORECASE | re.MULTILINE,
-)
-_OUT_OF = re.compile(r"(?:out\s+of|of|/)\s*([0-9]+)", re.IGNORECASE)
+_OUT_OF = re.compile(r"(?:out\s{1,9}of|of|/)\s{0,9}([0-9]{1,9})", re.IGNORECASE)
 _INAPPLICABLE = re.compile(r"\b(?:not applicable|inapplicable|n/a|does(?: not|n't|n’t) apply)\b", re.IGNORECASE)
 
 
@@ -302,16 +320,17 @@ def _status_without_answer(text: str) -> VerdictStatus:
     return VerdictStatus.INAPPLICABLE if _INAPPLICABLE.search(text) else VerdictStatus.UNREADABLE
 
 
-@lru_cache(maxsize=4096)
+@cache_by_text(1 << 22)
 def _parse_yes_no(said: str) -> tuple[VerdictStatus, float | None]:
     text = said.strip(_MARKUP)
     match = _LEADING_YES_NO.match(text)
     if match is None:
         return _status_without_answer(text), None
     word, remark = match[1].casefold(), match[2] or match[3] or ""
-    echo = _SECOND_YES_NO.match(remark) or _LATER_YES_NO.search(remark)
-    other = next(filter(None, echo.groups())).casefold() if echo else word
-    if other != word or _INAPPLICABLE.search(remark):
+    others = [words for _, words in _YES_NO_FINDER.find(remark)]
+    if second := _SECOND_YES_NO.match(remove_quotations(remark)):
+        others.append(second[1] or second[2])
+    if any(other.casefold() != word for other in others) or _INAPPLICABLE.search(remark):
         return VerdictStatus.AMBIGUOUS, None
     return VerdictStatus.ANSWERED, float(word == "yes")
 

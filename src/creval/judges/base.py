@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -105,11 +104,6 @@ def estimate_tokens(judge: Judge, request: JudgeRequest) -> tuple[float, float]:
     return images + len(request.text) / 4, out
 
 
-def strip_thinking(text: str) -> str:
-    """A reply without what a model thought before it, as some servers send it."""
-    return _THINKING.sub("", text) if "think" in text else text
-
-
 def completion_status(choice: Completion) -> VerdictStatus:
     """How a reply as a whole ended."""
     if choice.finish_reason == "refusal":
@@ -118,10 +112,6 @@ def completion_status(choice: Completion) -> VerdictStatus:
 
 
 ESTIMATED_TOKENS_OUT = {"explained": 45, "reasoned": 200, "bare": 2, "free": 700}
-
-
-# Some servers send the beginning of a model's thoughts, some only their end.
-_THINKING = re.compile(r"\A.*</think(?:ing)?>|<think(?:ing)?>.*\Z", re.DOTALL)
 
 
 @dataclass(frozen=True)

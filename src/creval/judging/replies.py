@@ -7,8 +7,8 @@ from itertools import accumulate
 
 from creval.core.probe import Question
 from creval.core.verdict import Verdict, VerdictStatus
-from creval.judges.base import JudgeRequest, strip_thinking
-from creval.parsing.judge_replies import parse_reply
+from creval.judges.base import JudgeRequest
+from creval.parsing.judge_replies import missing_verdicts, parse_reply
 from creval.providers.openai_wire import Completion, TokenLogprobs
 
 _MAX_REASON_LENGTH = 300
@@ -23,22 +23,14 @@ def read_verdicts(
     if completion.finish_reason == "refusal":
         why = f"the judge declined: {completion.text}" if completion.text else "a filter declined"
         return [Verdict(q.id, VerdictStatus.REFUSED, explanation=why[:_MAX_REASON_LENGTH]) for q in questions]
-    text = strip_thinking(completion.text)
-    if completion.finish_reason == "length" and "{" not in text:
-        text = text.rpartition("\n")[0]  # a last line that is cut off may begin another answer
-    verdicts = parse_reply(text, questions, request.labels)
-    if use_logprobs:
-        verdicts = [_apply_logprobs(verdict, completion, request) for verdict in verdicts]
     if completion.finish_reason == "length":
-        why = "the reply was cut off at its greatest length (`parameters` max_tokens=N allows more)"
-    elif not completion.text.strip():
-        why = "the reply was empty"
-    else:
-        return verdicts
-    return [
-        v if v.status is VerdictStatus.ANSWERED else Verdict(v.probe, VerdictStatus.MISSING, explanation=why)
-        for v in verdicts
-    ]
+        return missing_verdicts(
+            questions, "the reply was cut off at its greatest length (`parameters` max_tokens=N allows more)"
+        )
+    if not completion.text.strip():
+        return missing_verdicts(questions, "the reply was empty")
+    verdicts = parse_reply(completion.text, questions, request.labels, prompt=request.text)
+    return [_apply_logprobs(verdict, completion, request) for verdict in verdicts] if use_logprobs else verdicts
 
 
 def _apply_logprobs(verdict: Verdict, completion: Completion, request: JudgeRequest) -> Verdict:

@@ -9,10 +9,20 @@ import json
 import re
 import sys
 from collections.abc import Callable, Iterator
-from functools import lru_cache
+from contextlib import suppress
 from typing import Any, NamedTuple
 
-from creval.parsing.json_objects import MAX_DEPTH, BrokenObject, MultiDict, iter_json_objects
+from creval.core.text_cache import cache_by_text
+from creval.parsing.broken_json import complete_value, iter_fields
+from creval.parsing.json_objects import (
+    LENIENT_DECODER,
+    MAX_DEPTH,
+    BrokenObject,
+    MultiDict,
+    Prose,
+    UnclosedObject,
+    split_json,
+)
 from creval.parsing.labels import FieldAliases, labelled_lines
 
 _MAX_LABEL_CHARS = 40
@@ -25,9 +35,20 @@ class AnswerEntry(NamedTuple):
     text: str | None
     answer: object
     explanation: str = ""
+    is_correction: bool = False
 
 
-@lru_cache(maxsize=65536)
+class JsonAnswers(NamedTuple):
+    """What the JSON in a reply says: its answers, whether there is any, whether all of it is sound; and the text
+    outside of it, with what it says as a correction."""
+
+    entries: list[AnswerEntry]
+    has_json: bool
+    sound: bool
+    prose: str
+
+
+@cache_by_text(1 << 22)
 def normalise_label(label: str) -> str | None:
     """Return what the spellings of one label share: `Q3`, `Question 3`, `**Q03:**` and `3` are all `3`.
 
@@ -40,7 +61,7 @@ def normalise_label(label: str) -> str | None:
 
 _SENTENCE = re.compile(r"\w\s+\w")
 _FENCE = re.compile(r"^\s*```[A-Za-z]*|```\s*$")
-_LABEL = re.compile(r"\W*(?:q(?:uestion)?)?[\s._#-]*0*([0-9]{1,4})\W*", re.IGNORECASE)
+_LABEL = re.compile(r"[\W_]*(?:q(?:uestion)?[\s._#-]*)?0*([0-9]{1,4})\W*", re.IGNORECASE)
 # A label in front of a question; a bare number only with a mark behind it.
 _LABEL_PREFIX = re.compile(
     r"\W*(?:q(?:uestion)?[\s._#-]*0*(?=[0-9]{1,4}\b)|0*(?=[0-9]{1,4}\s*[:.)：、]))([0-9]{1,4})[\W_]*(.*)",
@@ -54,29 +75,38 @@ def _split_label(text: str) -> tuple[str | None, str]:
 
 
 _FIELDS = FieldAliases(
-    max_label_chars=sys.maxsize,
-    answer="answer modelanswer finalanswer verdict",
+    answer="answer modelanswer finalanswer verdict correctedanswer revisedanswer updatedanswer",
     score="score rating finalscore",
     number="questionid id qid questionnumber number",
     question="question questiontext",
-    explanation="explanation reason reasoning rationale thinkingprocess",
+    explanation="explanation reason reasoning rationale thinkingprocess thinking thought thoughts analysis "
+    "justification comment comments note notes observation observations evidence details",
+    correction="correction corrections",
 )
 
 
-def find_json_entries(text: str) -> tuple[list[AnswerEntry], bool]:
-    """Return every answer that the JSON in a text holds, and whether all of that JSON was sound."""
+def find_json_entries(text: str) -> JsonAnswers:
+    """Return the answers that the JSON in a text holds. An object that is not closed holds none."""
     whole = _FENCE.sub("", text).strip()
-    if whole.startswith("[") and "{" not in whole:
-        return _parse_answer_array(whole), True
+    if whole.startswith("[") and "{" not in whole and (answers := _parse_answer_array(whole)):
+        return JsonAnswers(answers, True, True, "")
     entries: list[AnswerEntry] = []
+    prose: list[str] = []
+    has_json = False
     sound = True
-    for value in iter_json_objects(text, faithful=True):
-        if isinstance(value, BrokenObject):
-            sound = False
-            entries += _entries_in_broken_json(value)
+    for piece in split_json(text):
+        if isinstance(piece, Prose):
+            prose.append(piece)
+            continue
+        has_json = True
+        sound = sound and not isinstance(piece, BrokenObject)
+        if isinstance(piece, BrokenObject):
+            entries += () if isinstance(piece, UnclosedObject) else _entries_in_broken_json(piece)
         else:
-            _collect_entries(value, None, 0, entries)
-    return entries, sound
+            _collect_entries(piece, None, 0, entries)
+        prose.append("\n")
+    prose += [f"\nQ{e.number}: {e.answer}\n" if e.number else f"\n{e.answer}\n" for e in entries if e.is_correction]
+    return JsonAnswers([e for e in entries if not e.is_correction], has_json, sound, "".join(prose))
 
 
 def _parse_answer_array(whole: str) -> list[AnswerEntry]:
@@ -119,6 +149,8 @@ def _collect_entries(value: Any, number: str | None, depth: int, into: list[Answ
         elif type(values[at]) is list and not any(type(v) in _CONTAINERS for v in values[at]):
             # One list for all questions, in their order.
             into += [AnswerEntry(None, None, answer, explanation) for answer in values[at]]
+    for at in layout.corrections:
+        into.append(AnswerEntry(number, None, values[at], is_correction=True))
     for at in layout.others:
         label, inner = layout.labels.get(at), values[at]
         if type(inner) in _CONTAINERS:
@@ -137,11 +169,12 @@ class _Layout(NamedTuple):
     number: int | None
     question: int | None
     explanation: int | None
+    corrections: tuple[int, ...]
     labels: dict[int, str]
     others: tuple[int, ...]
 
 
-@lru_cache(maxsize=1024)
+@cache_by_text(1 << 22)
 def _read_layout(keys: tuple[str, ...]) -> _Layout:
     slots = [_FIELDS.find(key) for key in keys]
     last = {slot: at for at, slot in enumerate(slots) if slot}
@@ -152,41 +185,40 @@ def _read_layout(keys: tuple[str, ...]) -> _Layout:
         answers,
         last.get("number"),
         last.get("question"),
-        last.get("explanation"),
+        next((at for at, slot in enumerate(slots) if slot == "explanation"), None),
+        tuple(at for at, slot in enumerate(slots) if slot == "correction"),
         {at: number for at, key in enumerate(keys) if (number := normalise_label(key) or "").isdigit()},
         tuple(at for at, slot in enumerate(slots) if slot in (None, "answer", "score")),
     )
 
 
-_KEY = re.compile(r"[\"'“”]([A-Za-z][A-Za-z _]{0,20})[\"'“”]\s*[:：]\s*")
-# An answer is taken from broken JSON only if it is closed: `"No` may be the start of `"Not ...`.
-_COMPLETE_VALUE = re.compile(r"[\"'“‘]([^\"'“”‘’{}]*)[\"'”’]|([A-Za-z]+|[0-9]+)\s*[,;}\n]")
+def quoted_explanations(prompt: str) -> set[str]:
+    """Return the explanations in the examples of a prompt."""
+    found = set()
+    for field, value in iter_fields(prompt, _FIELDS.find):
+        if field == "explanation":
+            with suppress(ValueError, RecursionError):
+                found.add(str(LENIENT_DECODER.raw_decode(value)[0]).strip())
+    return found
 
 
-def _entries_in_broken_json(segment: str) -> Iterator[AnswerEntry]:
-    """Yield the answers in an object with slips: a comma missing, a quote unescaped or of another kind.
-
-    The known keys cut it into values; a question's key begins a new entry.
-    """
-    keys = [(match, _FIELDS.find(match[1])) for match in _KEY.finditer(segment)]
-    plain_score = all(slot != "answer" for _, slot in keys)
-    keys = [(match, slot) for match, slot in keys if slot and (slot != "score" or plain_score)]
-    ends = [match.start() for match, _ in keys[1:]] + [len(segment)]
+def _entries_in_broken_json(broken: str) -> Iterator[AnswerEntry]:
+    """Yield the answers in an object with slips of punctuation; a question's key begins a new entry."""
+    fields = list(iter_fields(broken, _FIELDS.find))
+    plain_score = all(field != "answer" for field, _ in fields)
     number: str | None = None
     wording: str | None = None
     explanation = ""
-    for (match, slot), end in zip(keys, ends, strict=False):
-        value = segment[match.end() : end]
+    for field, value in fields:
         words = value.strip(" \t\r\n,;\"'“”")
-        if slot in ("answer", "score"):
-            closed = _COMPLETE_VALUE.match(value)
-            if closed:
-                yield AnswerEntry(number, wording, closed[1] or closed[2] or "", explanation)
-        elif slot == "explanation":
+        if field == "answer" or (field == "score" and plain_score):
+            if (answer := complete_value(value)) is not None:
+                yield AnswerEntry(number, wording, answer, explanation)
+        elif field == "explanation":
             explanation = words
-        elif slot == "number":
+        elif field == "number":
             number, wording, explanation = normalise_label(words), None, ""
-        else:
+        elif field == "question":
             found, wording = _split_label(words)
             number, explanation = found or number, ""
 
@@ -215,3 +247,11 @@ def find_line_entries(text: str, is_answer: Callable[[str], bool]) -> list[Answe
             else:
                 wording = value or None
     return entries
+
+
+def iter_labelled_lines(text: str) -> Iterator[tuple[str | None, str]]:
+    """Yield each line with the number of the last label that a line began with."""
+    number: str | None = None
+    for line in text.splitlines():
+        number = _split_label(line)[0] or number
+        yield number, line

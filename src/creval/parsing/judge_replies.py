@@ -1,6 +1,18 @@
 """Reading a judge's reply: which question got which answer.
 
-What is read is read only where it can mean one thing; everything else stays unanswered, with a status that says why.
+The rules:
+
+1. Of a reply, at most `MAX_REPLY_CHARS` characters are read; a longer one counts as cut off. What a model thought
+   first, between tags, and a copy of the prompt are left out.
+2. An answer stands in JSON, in a line such as `Q3: Yes` or `Answer: Yes`, or, where one question was asked, is the
+   reply's first word. What stands inside an explanation is no answer.
+3. The example of a prompt is no answer: an answer with the explanation of an example counts as not given.
+4. A reply that was cut off has no answers; neither has a JSON object that is not closed.
+5. An answer is taken for a question only if it can mean no other.
+6. Two different verdicts on a question make it ambiguous, also where the second is a sentence outside of JSON such as
+   "On reflection, the answer is no." What is quoted does not count.
+
+What is not answered has a status that says why, and is asked again.
 """
 
 from __future__ import annotations
@@ -10,55 +22,112 @@ import re
 from collections.abc import Callable, Sequence
 
 from creval.core.probe import Question
-from creval.core.scales import get_scale
+from creval.core.scales import EXAMPLE_EXPLANATION, AnswerScale, get_scale
 from creval.core.verdict import Verdict, VerdictStatus
-from creval.parsing.answer_entries import AnswerEntry, find_json_entries, find_line_entries, normalise_label
+from creval.parsing.answer_entries import (
+    AnswerEntry,
+    find_json_entries,
+    find_line_entries,
+    iter_labelled_lines,
+    normalise_label,
+    quoted_explanations,
+)
 from creval.parsing.labels import normalise_text
+from creval.parsing.reply_text import MAX_REPLY_CHARS, strip_thinking
 
 _MAX_ANSWER_CHARS = 400
 _MAX_EXPLANATION_CHARS = 4000
+_EXAMPLE_EXPLANATIONS = frozenset({EXAMPLE_EXPLANATION, "...", "…"})
 
 
-def parse_reply(text: str, questions: Sequence[Question], labels: Sequence[str] | None = None) -> list[Verdict]:
+def parse_reply(
+    text: str, questions: Sequence[Question], labels: Sequence[str] | None = None, *, prompt: str = ""
+) -> list[Verdict]:
     """Return one verdict for each question, in their order, from the reply to all of them.
 
     `labels` are the names under which the questions were put, if not their own, or Q1, Q2 ... where they have none.
+    `prompt` is the text that was sent. Never raises; the time is linear in the length of the reply.
+
     Reads fenced or bare JSON: objects in a row, an array, objects inside objects, an object from label to answer; JSON
     with slips of punctuation; lines such as `Q3: Yes`; and, where one question was asked, the bare answer. An answer
     without a label goes by the question's text, or by order where there are as many answers as questions.
     """
-    entries, sound = find_json_entries(text)
-    if not entries:
-        bare = len(questions) == 1 and get_scale(questions[0].scale).parse_answer(text)[0]
-        entries = find_line_entries(text, _answer_checker(questions))
-        if bare is VerdictStatus.ANSWERED:
-            # `Answer: ...` in a line that says otherwise makes it two answers.
-            lines = [entry for entry in entries if entry.number is None]
-            entries = [AnswerEntry(None, None, text, text), *lines]
-        # A sound object without an answer is not an answer off the scale.
-        if bare and not entries and not (sound and "{" in text):
-            entries = [AnswerEntry(None, None, text, text)]
+    if len(text) > MAX_REPLY_CHARS:
+        return missing_verdicts(questions, f"the reply has more than {MAX_REPLY_CHARS:,} characters")
+    text = strip_thinking(text)
+    if (sent := prompt.strip()) and sent in text:
+        text = text.replace(sent, "\n")
+        if not text.strip():
+            return missing_verdicts(questions, "the reply only repeats the prompt")
+    found = find_json_entries(text)
+    echoed = _EXAMPLE_EXPLANATIONS | quoted_explanations(prompt)
+    entries = [entry for entry in found.entries if entry.explanation.strip() not in echoed]
+    if found.entries and not entries:
+        return missing_verdicts(questions, "the reply only repeats the example of the prompt")
+    if not found.entries:
+        entries = _entries_in_prose(found.prose, questions, bare=not found.has_json)
     own = [question.label or f"Q{n}" for n, question in enumerate(questions, 1)]
     keys = [normalise_label(label) for label in labels or own]
+    stated = _StatedVerdicts(found.prose.strip(), keys)
     return [
-        _build_verdict(question, given)
-        for question, given in zip(questions, _assign_entries(entries, questions, keys, sound), strict=True)
+        _build_verdict(question, given, stated.find(get_scale(question.scale), key))
+        for question, key, given in zip(
+            questions, keys, _assign_entries(entries, questions, keys, found.sound), strict=True
+        )
     ]
 
 
-def _build_verdict(question: Question, entries: Sequence[AnswerEntry]) -> Verdict:
+def missing_verdicts(questions: Sequence[Question], why: str) -> list[Verdict]:
+    """Return verdicts that say why no question is answered."""
+    return [Verdict(question.id, VerdictStatus.MISSING, explanation=why) for question in questions]
+
+
+def _entries_in_prose(prose: str, questions: Sequence[Question], *, bare: bool) -> list[AnswerEntry]:
+    """Return the answers in lines or, if `bare` and one question was asked, the answer that the text is."""
+    entries = find_line_entries(prose, _answer_checker(questions))
+    if len(questions) != 1 or not bare:
+        return entries
+    whole = [AnswerEntry(None, None, prose, prose)]
+    if get_scale(questions[0].scale).parse_answer(prose)[0] in (VerdictStatus.ANSWERED, VerdictStatus.AMBIGUOUS):
+        # `Answer: ...` in a line that says otherwise makes it two answers.
+        return whole + [entry for entry in entries if entry.number is None]
+    return entries or whole
+
+
+class _StatedVerdicts:
+    """The verdicts that sentences outside of JSON state. They answer nothing, but can contradict an answer."""
+
+    def __init__(self, prose: str, keys: Sequence[str | None]) -> None:
+        self._prose, self._keys = prose, set(keys)
+        self._found: dict[str, list[tuple[str | None, str]]] = {}
+
+    def find(self, scale: AnswerScale, key: str | None) -> list[str]:
+        """Return those on a question: the sentence or the line names it, or no question that was asked."""
+        if not self._prose:
+            return []
+        if scale.name not in self._found:
+            self._found[scale.name] = [
+                (stated.question or label, stated.words)
+                for label, line in iter_labelled_lines(self._prose)
+                for stated in scale.find_stated(line)
+            ]
+        found = self._found[scale.name]
+        return [words for label, words in found if label == key or label not in self._keys]
+
+
+def _build_verdict(question: Question, entries: Sequence[AnswerEntry], stated: Sequence[str]) -> Verdict:
     if not entries:
         status = VerdictStatus.MISSING if question.text.strip() else VerdictStatus.UNASKABLE
         return Verdict(question.id, status)
-    contract = get_scale(question.scale)
+    scale = get_scale(question.scale)
     answer = entries[0].answer
-    status, value = contract.parse_answer(answer)
+    status, value = scale.parse_answer(answer)
     said = answer if isinstance(answer, str) else json.dumps(answer)
-    for other in entries[1:]:
-        if contract.parse_answer(other.answer) != (status, value):
-            status, value = VerdictStatus.AMBIGUOUS, None
-            said = f"{said} | {other.answer}"
-            break
+    others = [other.answer for other in entries[1:] if scale.parse_answer(other.answer) != (status, value)]
+    others += [words for words in stated if value is not None and scale.parse_answer(words)[1] != value]
+    if others:
+        status, value = VerdictStatus.AMBIGUOUS, None
+        said = f"{said} | {others[0]}"
     if len(said) > _MAX_ANSWER_CHARS:
         said = said[: _MAX_ANSWER_CHARS - 1] + "…"
     return Verdict(question.id, status, value, said, entries[0].explanation[:_MAX_EXPLANATION_CHARS])
@@ -78,10 +147,11 @@ def _assign_entries(
     labels_hold = {number for number in numbers if number} <= set(keys)
     given: list[list[AnswerEntry]] = [[] for _ in keys]
     texts = [normalise_text(question.text) for question in questions]
+    by_text, by_key = _places(texts), _places(keys)
     for at, entry in enumerate(entries):
         wording = normalise_text(entry.text or "")
-        quoted = {n for n, text in enumerate(texts) if wording and text == wording}
-        named = {n for n, key in enumerate(keys) if entry.number and key == entry.number}
+        quoted = by_text.get(wording, set()) if wording else set()
+        named = by_key.get(entry.number, set()) if entry.number else set()
         if in_order:
             named = {at}
         elif len(keys) == 1 and not entry.number and not wording:
@@ -96,6 +166,13 @@ def _assign_entries(
         for n in named:
             given[n].append(entry)
     return given
+
+
+def _places(names: Sequence[str | None]) -> dict[str | None, set[int]]:
+    found: dict[str | None, set[int]] = {}
+    for at, name in enumerate(names):
+        found.setdefault(name, set()).add(at)
+    return found
 
 
 def _is_similar_wording(wording: str, text: str) -> bool:
