@@ -28,3 +28,14 @@ def test_faulty_files_become_sentences(tmp_path: Path) -> None:
             read_json(tmp_path / "b.json")
     with pytest.raises(CrevalError, match=r"c\.json cannot be read: No such file"):
         read_json(tmp_path / "c.json")
+
+
+@pytest.mark.parametrize("digits", [301, 401, 5_000])
+def test_a_number_that_no_float_can_hold_becomes_a_sentence(tmp_path: Path, digits: int) -> None:
+    (tmp_path / "a.json").write_text(f'{{"weight": {"9" * digits}}}')
+    with pytest.raises(
+        CrevalError, match=r"a\.json is not valid JSON: a number has .* digits; at most 300 are allowed"
+    ):
+        read_json(tmp_path / "a.json")
+    (tmp_path / "a.json").write_text(f'{{"weight": {"9" * 300}}}')
+    assert float(read_json(tmp_path / "a.json")["weight"]) == 1e300

@@ -15,6 +15,7 @@ from typing import Any
 from creval.core.errors import CrevalError
 
 _CHUNK_BYTES = 1 << 16
+_MAX_DIGITS = 300  # digits of a whole number
 # A pipe under a file's name is not waited for.
 _OPEN_FLAGS = os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_NONBLOCK", 0)
 
@@ -117,10 +118,21 @@ def gc_paused() -> Iterator[None]:
             gc.enable()
 
 
+def parse_json(content: str | bytes) -> Any:
+    """Return the JSON in a text that others wrote. A number that no float can hold is a `ValueError`."""
+    return json.loads(content, parse_int=_parse_int)
+
+
+def _parse_int(digits: str) -> int:
+    if len(digits) > _MAX_DIGITS:
+        raise ValueError(f"a number has {len(digits):,} digits; at most {_MAX_DIGITS} are allowed")
+    return int(digits)
+
+
 def read_json(path: str | Path) -> Any:
     """Return the JSON in a file; what is wrong with it becomes a sentence."""
     try:
-        return json.loads(read_bytes(path))
+        return parse_json(read_bytes(path))
     except OSError as error:
         raise CrevalError(f"{path} cannot be read: {error.strerror or error}.") from error
     except (ValueError, RecursionError) as error:

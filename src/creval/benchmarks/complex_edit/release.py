@@ -20,7 +20,7 @@ from creval.core.benchmark import Dataset, EditFile, IssueList
 from creval.core.cache import cached_folder
 from creval.core.errors import CrevalError
 from creval.core.filenames import parse_edit_filename
-from creval.core.files import clean_text, is_dropped, read_json
+from creval.core.files import clean_text, is_dropped, parse_json, read_json
 from creval.core.sample import InstructionStep, Sample
 from creval.core.schema import OVERALL, Level
 
@@ -258,7 +258,7 @@ def _image_bytes(image: Any, folder: Path) -> bytes:
 def _iter_samples(split: str, row: int, edit: Any, source: Path, issues: IssueList) -> Iterator[Sample]:
     if isinstance(edit, str):
         try:
-            edit = json.loads(edit)
+            edit = parse_json(edit)
         except (ValueError, RecursionError):
             edit = None
     edit = edit if isinstance(edit, dict) else {}

@@ -64,7 +64,7 @@ def _open_annotations(file: Path) -> Iterator[Any]:
     content = read_json(file)
     try:
         yield content
-    except (AttributeError, KeyError, TypeError, ValueError, ZeroDivisionError) as error:
+    except (AttributeError, KeyError, TypeError, ValueError, ArithmeticError) as error:
         raise CrevalError(f"{file} is not a file of COCO's annotations ({error!r}).") from error
 
 

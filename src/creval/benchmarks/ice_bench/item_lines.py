@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from collections.abc import Iterator, Mapping
@@ -10,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from creval.core.errors import CrevalError
-from creval.core.files import clean_text, coerce_text, read_bytes, replace_lone_surrogates
+from creval.core.files import clean_text, coerce_text, parse_json, read_bytes, replace_lone_surrogates
 
 ITEMS_FILE = "data.jsonl"
 ITEMS_FOLDERS = ("dataset", "data")
@@ -35,7 +34,7 @@ def read_item_lines(path: Path) -> Iterator[tuple[int, dict[str, Any], str]]:
 def parse_item_line(line: bytes) -> tuple[dict[str, Any], str]:
     """The item in a line or, where there is none, an empty one and the reason."""
     try:
-        found = json.loads(line.decode("utf-8-sig"))
+        found = parse_json(line.decode("utf-8-sig"))
     except (ValueError, RecursionError) as error:
         return {}, f"it is not valid JSON ({replace_lone_surrogates(str(error))[:200]})"
     return (found, "") if isinstance(found, dict) else ({}, "it is no object")
