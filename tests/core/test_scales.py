@@ -321,3 +321,23 @@ def test_a_scale_of_names_has_two_or_more(names: tuple[str, ...]) -> None:
 def test_reading_a_name_never_raises(text: str) -> None:
     status, value = PREFERENCE.parse_answer(text)
     assert (value is not None) == (status is VerdictStatus.ANSWERED)
+
+
+@pytest.mark.parametrize(
+    ("name", "low", "high"), [("0-10", 0, 10), ("0-25", 0, 25), ("0-5", 0, 5), ("1/0", 0, 1), ("2-4", 2, 4)]
+)
+def test_a_scale_has_its_ends_everywhere(name: str, low: int, high: int) -> None:
+    scale = get_scale(name)
+    whole = list(range(low, high + 1))
+    assert list(scale.choices) == whole
+    assert scale.json_schema(["Q1"])["properties"]["Q1"]["properties"]["answer"]["enum"] == whole
+    assert [scale.parse_answer(end)[1] for end in (low, high)] == [low, high]
+    assert [scale.parse_answer(str(end))[1] for end in (low, high)] == [low, high]
+    assert [scale.parse_answer(end)[1] for end in (low - 1, high + 1)] == [None, None]
+    assert [scale.credit(low, str(high)), scale.credit(high, str(high))] == [0.0, 1.0]
+    assert str(high) in scale.description
+
+
+@pytest.mark.parametrize("said", ["7 (out of " + "9" * 5_000 + ")", "7." + "0" * 5_000, "9" * 5_000])
+def test_numbers_of_thousands_of_digits_are_read(said: str) -> None:
+    assert TEN.parse_answer(said) == (VerdictStatus.UNREADABLE, None)

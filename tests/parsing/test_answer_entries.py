@@ -1,6 +1,12 @@
 from __future__ import annotations
 
-from creval.parsing.answer_entries import AnswerEntry, find_json_entries, find_line_entries, normalise_label
+from creval.parsing.answer_entries import (
+    AnswerEntry,
+    find_json_entries,
+    find_line_entries,
+    normalise_label,
+    quoted_explanations,
+)
 
 
 def test_spellings_of_one_label() -> None:
@@ -33,3 +39,49 @@ def test_lines_need_a_label() -> None:
 
     assert find_line_entries("Yes\nno label", is_answer) == []
     assert find_line_entries("Q4) Yes", is_answer) == [AnswerEntry("4", None, "Yes")]
+
+
+def answers(reply: str) -> list[object]:
+    return [entry.answer for entry in find_json_entries(reply).entries]
+
+
+def test_an_answer_nested_in_an_explanation_is_not_an_answer() -> None:
+    for name in ("explanation", "reason", "reasoning", "rationale", "Thinking Process", "analysis", "notes"):
+        assert answers(f'{{"{name}": {{"answer": "No"}}, "answer": "Yes"}}') == ["Yes"]
+        assert answers(f'{{"{name}": [{{"Q1": "No"}}, {{"answer": "No"}}], "answer": "Yes"}}') == ["Yes"]
+        assert answers(f'{{"{name}": {{"Q1": {{"answer": "No"}}}}}}') == []
+
+
+def test_an_answer_nested_in_a_question_or_a_number_is_not_an_answer() -> None:
+    assert answers('{"question": {"answer": "No"}, "answer": "Yes"}') == ["Yes"]
+    assert answers('{"id": {"answer": "No"}, "answer": "Yes"}') == ["Yes"]
+
+
+def test_answers_nested_too_deep_are_left_out() -> None:
+    assert answers('{"a": ' * 15 + '{"answer": "Yes"}' + "}" * 15) == ["Yes"]
+    assert answers('{"a": ' * 30 + '{"answer": "Yes"}' + "}" * 30) == []
+
+
+def test_a_key_in_the_words_of_broken_json_is_not_a_key() -> None:
+    assert answers('{"explanation": "one says "answer": "No" there", "answer": "Yes"}') == ["Yes"]
+    assert answers('{"explanation": "so" "answer": "Yes"}') == ["Yes"]
+    assert answers('{"explanation": "so"\n"answer": "Yes"\n}') == ["Yes"]
+
+
+def test_an_object_that_is_not_closed_has_no_answer() -> None:
+    found = find_json_entries('{"answer": "Yes"} {"explanation": "so", "answer": "No"')
+    assert [entry.answer for entry in found.entries] == ["Yes"]
+    assert not found.sound
+
+
+def test_what_stands_outside_of_json_is_kept() -> None:
+    assert find_json_entries('So: {"answer": "Yes"} and\n{"answer": "No" "a": 1} done').prose.split() == [
+        "So:",
+        "and",
+        "done",
+    ]
+
+
+def test_explanations_in_a_prompt() -> None:
+    prompt = 'Reply with:\n{"Q1": {"explanation": "what \\"it\\" shows", "answer": "Yes"}, "Q2": {"reason": "..."}}'
+    assert quoted_explanations(prompt) == {'what "it" shows', "..."}

@@ -27,7 +27,7 @@ from creval.core.verdict import VerdictStatus
 from creval.judges.base import Judge, JudgeRequest, completion_status
 from creval.judges.judge_spec import adopt_stored_name, open_judges, resize_rule
 from creval.parsing.reply_format import ReplyFormat
-from creval.parsing.thinking import strip_thinking
+from creval.parsing.reply_text import readable_text
 from creval.prompts import Prompt
 from creval.providers.call_errors import CallError
 from creval.store import RunWriter, read_stored_texts
@@ -271,7 +271,7 @@ class TextGenerator(Generic[T]):
         progress.done += 1
         if call_key.digest in self._cached_texts:
             progress.cached += 1
-            return strip_thinking(self._cached_texts[call_key.digest])
+            return readable_text(self._cached_texts[call_key.digest])
         try:
             made = await caller.call(request)
         except CallError as fault:
@@ -291,7 +291,7 @@ class TextGenerator(Generic[T]):
             why = "declined" if status is VerdictStatus.REFUSED else "wrote nothing"
             raise GenerationFailedError(f"{stage}: the model {why}{said}"[:300])
         self._cached_texts[call_key.digest] = choice.text
-        return strip_thinking(choice.text)
+        return readable_text(choice.text)
 
     def answer_affecting(self, role: str) -> dict[str, object]:
         """What an answer depends on besides model, text and image."""

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
+from creval.calls.reading import read_text
 from creval.calls.text_generation import GenerationFailedError, ItemSession
 from creval.core.errors import CrevalError
 from creval.core.formatting import end_sentence
@@ -71,7 +73,7 @@ class ValidatingSession:
                 self.rejections.append(str(error))
                 continue
             try:
-                return parse(text)
+                return await read_text(text, partial(parse, text))
             except InvalidReplyError as error:
                 why, reason = str(error), error.request or end_sentence(str(error))
                 # One who is sorry for the last answer may well give another: read first.

@@ -201,8 +201,8 @@ def _find_lines(text: str) -> Iterator[tuple[tuple[str, ...], int]]:
     """Yield the path of each key with its line, as far as a line shows it."""
     section: tuple[str, ...] = ()
     for number, line in enumerate(text.splitlines(), 1):
-        if match := re.match(r"\s*\[\s*([^\[\]]+?)\s*\]", line):
+        if match := re.match(r"\s*\[([^\[\]]+)\]", line):
             section = tuple(part.strip(" \"'") for part in match[1].split("."))
             yield ("", *section), number  # apart from a key of the same name
-        elif match := re.match(r"\s*([\w.\"' -]+?)\s*=", line):
+        elif match := re.match(r"([\w.\"' -]+)=", line.strip()):
             yield (*section, *(part.strip(" \"'") for part in match[1].split("."))), number

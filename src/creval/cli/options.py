@@ -227,7 +227,7 @@ def parse_budget(given: str | None) -> float | None:
     """`5USD` as a number."""
     if given is None:
         return None
-    match = re.fullmatch(r"\s*\$?\s*([0-9]+(?:\.[0-9]*)?|\.[0-9]+)\s*(?:USD|\$)?\s*", given, re.I)
+    match = re.fullmatch(r"\$?\s*([0-9]+(?:\.[0-9]*)?|\.[0-9]+)\s*(?:USD|\$)?", given.strip(), re.I)
     if match is None:
         raise CrevalError(f"--budget takes US dollars, such as 5USD, not {given!r}.")
     return float(match[1])

@@ -11,7 +11,7 @@ import re
 from collections.abc import Container
 
 _DRAW = re.compile(r"(.+)--([0-9]{1,9})", re.DOTALL)
-_DASHES = re.compile(r"-{2,}(?=[0-9]{1,9}$)")
+_DASHES = re.compile(r"(?<!-)-{2,}(?=[0-9]{1,9}$)")
 _MAX_NAME_BYTES = 240  # bytes of a name, with room for what is put around it
 _MAX_PATH_BYTES = 2000  # bytes of all of them together
 

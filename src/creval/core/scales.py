@@ -34,7 +34,7 @@ class AnswerScale(ABC):
     def parse_answer(self, answer: object) -> tuple[VerdictStatus, float | None]:
         """Return the status and value of one answer as a judge gave it; never raises, never guesses."""
 
-    def find_stated(self, text: str) -> list[StatedVerdict]:
+    def find_stated(self, text: str) -> list[StatedVerdict]:  # noqa: ARG002
         """Return the verdicts that running text states outside of quotations, as words for `parse_answer`.
 
         They show that a reply says two things; they answer nothing. A scale without words of its own has none.

@@ -17,7 +17,7 @@ _QUOTATION = re.compile(
 _SENTENCE_END = re.compile(r"(?<=[.!?。！？])\s|(?<=[a-z][.!?])(?=[A-Z])|\n")
 _LIST_NUMBER = re.compile(r"^[-•(\[ ]{0,4}[0-9]{1,3}[.):\]]{1,2} (?=\S)", re.MULTILINE)
 _QUESTION_LABEL = re.compile(r"\bq(?:uestion)? ?[.#-]?0{0,9}([0-9]{1,4})\b", re.IGNORECASE)
-# Words with which a writer comes back to what was said.
+# Words with which a writer comes back to what was said, and others that lead to a verdict.
 _RETRACTION = (
     r"(?:no,? )?(?:wait|hold on|hmm{1,3}|actually|correction|corrected|sorry|oops|rather|instead|i mean|in fact"
     r"|(?:scratch|strike) that|on (?:reflection|second thoughts?|closer (?:look|inspection))"
@@ -26,13 +26,26 @@ _RETRACTION = (
 )
 _LEAD = rf"(?:{_RETRACTION}|so|but|or|and|then|thus|hence|therefore|well|overall|finally|in (?:conclusion|summary))"
 _GAP = r"[,:;.\s-]{1,4}"
-_SUBJECT = r"\b(?:answer|verdict|score|rating|grade|conclusion|decision|correction|judge?ment|q(?:uestion)? ?[.#-]?[0-9]{1,4})s?\b"
-_COPULA = r"(?:\bis|\bare|\bwas|:|=|->|→|\bbecomes?|\bremains?|\bstays?|\b(?:should|must|has to|ought to) (?:be|have been|read))"
-_ADVERBS = r"(?:(?:now|rather|actually|in fact|therefore|clearly|definitely|simply|still|just|thus|then|instead|really|a|an)\s){0,3}"
+_SUBJECT = (
+    r"\b(?:answer|verdict|score|rating|grade|conclusion|decision|correction|judge?ment"
+    r"|q(?:uestion)? ?[.#-]?[0-9]{1,4})s?\b[^.!?\n]{0,60}?"
+    r"(?:\bis|\bare|\bwas|[:：=]|->|→|\bbecomes?|\bremains?|\bstays?"
+    r"|\b(?:should|must|has to|ought to) (?:be|have been|read))\s?"
+)
+_STATEMENT = (
+    r"\b(?:(?:it|this|that) (?:should|must) (?:be|have been)|(?:score|rating|grade) of"
+    r"|(?:chang|correct|revis|updat|amend)\w* [^.!?\n]{1,40}? to"
+    r"|i(?:'d| would)? (?:say|said|meant|mean|go with|conclude)|(?:make|give|rate|score) (?:it|this|that))\s"
+)
+_ADVERBS = (
+    r"(?:(?:now|rather|actually|in fact|therefore|clearly|definitely|simply|still|just|thus|then|instead|really|a|an)"
+    r"\s){0,3}"
+)
 # Behind a verdict that is one: "the answer is no because", not "the answer is no longer".
 _END = (
     r"(?=\s?(?:[.,;:!)\]}\"–—]|$|-\s|\((?!\w+\))"
-    r"|(?:because|since|as|for|not|given|due|and|but|instead|here|now|then|rather|after|in|on|if|when|although|though)\b))"
+    r"|(?:because|since|as|for|not|given|due|and|but|instead|here|now|then|rather|after|in|on|if|when|although|though)"
+    r"\b))"
 )
 # "Not a 3", "which prevents a 10/10", "8 instead of 10".
 _NEGATED = re.compile(
@@ -41,7 +54,6 @@ _NEGATED = re.compile(
     re.IGNORECASE,
 )
 _MAX_NEGATION_CHARS = 40
-_STOP = r"(?=\s?(?:[.;!)]|$))"
 
 
 class StatedVerdict(NamedTuple):
@@ -61,13 +73,12 @@ class VerdictFinder:
     def __init__(self, token: str, *, own_line: bool = False, everywhere: str = "") -> None:
         value = rf"\"?{token}\"?"
         begin = r"(?:^|[.!?]\s)" if own_line else r"(?:^|[.!?;:,(–—]\s?|\s-\s)"
+        end = r"\s?[.;!]?\s?$" if own_line else r"(?=\s?(?:[.;!)]|$))"
         patterns = [
-            rf"{begin}{_GAP[:-5]}{{0,4}}(?:{_LEAD}{_GAP}){{0,5}}{token}" + (r"\s?[.;!]?\s?$" if own_line else _STOP),
+            rf"{begin}[,:;.\s-]{{0,4}}(?:{_LEAD}{_GAP}){{0,5}}{token}{end}",  # a clause that is nothing else
             rf"\b{_RETRACTION}{_GAP}(?:{_LEAD}{_GAP}){{0,3}}{value}{_END}",
-            rf"{_SUBJECT}[^.!?\n]{{0,60}}?{_COPULA}\s?{_ADVERBS}{value}{_END}",
-            rf"\b(?:(?:it|this|that) (?:should|must) (?:be|have been)|(?:score|rating|grade) of"
-            rf"|(?:chang|correct|revis|updat|amend)\w* [^.!?\n]{{1,40}}? to|i(?:'d| would)? (?:say|said|meant|mean|go with|conclude)"
-            rf"|(?:make|give|rate|score) (?:it|this|that))\s{_ADVERBS}{value}{_END}",
+            rf"{_SUBJECT}{_ADVERBS}{value}{_END}",
+            rf"{_STATEMENT}{_ADVERBS}{value}{_END}",
             rf"(?<!\"){token},?\s(?:wait|actually|sorry|rather|hold on|i mean)\b",
             *([everywhere] if everywhere else []),
         ]

@@ -8,7 +8,7 @@ from itertools import accumulate
 from creval.core.probe import Question
 from creval.core.verdict import Verdict, VerdictStatus
 from creval.judges.base import JudgeRequest
-from creval.parsing.judge_replies import parse_reply
+from creval.parsing.judge_replies import missing_verdicts, parse_reply
 from creval.providers.openai_wire import Completion, TokenLogprobs
 
 _MAX_REASON_LENGTH = 300
@@ -24,17 +24,13 @@ def read_verdicts(
         why = f"the judge declined: {completion.text}" if completion.text else "a filter declined"
         return [Verdict(q.id, VerdictStatus.REFUSED, explanation=why[:_MAX_REASON_LENGTH]) for q in questions]
     if completion.finish_reason == "length":
-        return _missing(
+        return missing_verdicts(
             questions, "the reply was cut off at its greatest length (`parameters` max_tokens=N allows more)"
         )
     if not completion.text.strip():
-        return _missing(questions, "the reply was empty")
+        return missing_verdicts(questions, "the reply was empty")
     verdicts = parse_reply(completion.text, questions, request.labels, prompt=request.text)
     return [_apply_logprobs(verdict, completion, request) for verdict in verdicts] if use_logprobs else verdicts
-
-
-def _missing(questions: Sequence[Question], why: str) -> list[Verdict]:
-    return [Verdict(question.id, VerdictStatus.MISSING, explanation=why) for question in questions]
 
 
 def _apply_logprobs(verdict: Verdict, completion: Completion, request: JudgeRequest) -> Verdict:

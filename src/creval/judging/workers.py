@@ -10,11 +10,13 @@ import asyncio
 import errno
 from collections import OrderedDict, deque
 from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from creval.calls.call_session import CallSession
 from creval.calls.journal import CallRecord
+from creval.calls.reading import read_text
 from creval.calls.retry import JudgeCaller
 from creval.calls.settings import JudgeSettings
 from creval.core.call import CACHE_ORIGIN, CallKey, Reply
@@ -242,7 +244,8 @@ class JudgeWorkers:
         records: list[CallRecord] = []
         follow: list[PendingCall] = []
         for at, (repeat, choice) in enumerate(zip(call.repeats, choices, strict=False)):
-            verdicts = read_verdicts(choice, request, call.questions, use_logprobs=self.settings.logprobs)
+            read = partial(read_verdicts, choice, request, call.questions, use_logprobs=self.settings.logprobs)
+            verdicts = await read_text(choice.text, read)
             first = at == 0
             reply = Reply(
                 completion_status(choice),

@@ -10,15 +10,16 @@ import re
 import unicodedata
 from bisect import bisect
 from collections import deque
-from functools import lru_cache
 from typing import NamedTuple
 
+from creval.core.text_cache import cache_by_text
+
 _QUOTED = re.compile(
-    '“([^“”]{1,200})”|“([^“”"]{1,200})"|"([^"]{1,200})"|«([^»]{1,200})»|「([^」]{1,200})」'
-    "|『([^』]{1,200})』|‘((?:[^’]|(?<=\\w)’(?=\\w)){1,200})’"
+    '“([^“”]{1,200})”|“([^“”"]{1,200})"|"([^"]{1,200})"|«([^«»]{1,200})»|「([^「」]{1,200})」'
+    "|『([^『』]{1,200})』|‘((?:[^‘’]|(?<=\\w)’(?=\\w)){1,200})’"
     "|(?<!\\w)'((?:[^']|(?<=\\w)'(?=\\w)){1,200})'(?!\\w)|`([^`]{1,200})`"
 )
-_PLACEHOLDER = re.compile(r"\{\{.*\}\}|^[{\[<].*[}\]>]$", re.DOTALL)
+_PLACEHOLDER = re.compile(r"\{\{[^{]*\}\}|^[{\[<].*[}\]>]$", re.DOTALL)
 _MENTIONS_TEXT = re.compile(
     r"\b(?:texts?|words?|wording|letter(?:s|ing)?|captions?|(?:en)?titl\w+|subtitles?|slogans?"
     r"|signs?|label(?:s|l?ed|l?ing)?|reads?|reading|says?|saying|writ\w+|inscri\w+|print\w*"
@@ -61,7 +62,7 @@ _REPLACEMENT_LINK = re.compile(r"^[\s,]*(?:\w+\s+){0,6}?(?:with|to|into|by|for|a
 _ALL_TEXT = re.compile(rf"{_REMOVAL}[^.!?\n]{{0,80}}?{_TEXT_NOUN}", re.IGNORECASE)
 _SPARED_TEXT = re.compile(rf"(?:{_PRESERVATION})(?:(?!{_REMOVAL})[^.,;!?\n]){{0,40}}?{_TEXT_NOUN}", re.IGNORECASE)
 _ADDS = re.compile(r"\b(?:add\w*|plac\w+|put(?:ting)?|insert\w*)\s*$|\band\s*$", re.IGNORECASE)
-_LISTED = re.compile(r"\s*(?:,|,?\s*\b(?:and|or|nor)\b|&)\s*(?:the\s+)?(?:(?:text|word)s?\s+)?", re.IGNORECASE)
+_LISTED = re.compile(r"\s*(?:,|(?:,\s*)?\b(?:and|or|nor)\b|&)\s*(?:the\s+)?(?:(?:text|word)s?\s+)?", re.IGNORECASE)
 _CLAUSE = re.compile(r"[.!?;\n]")
 _MAX_READ_LENGTH = 5_000
 
@@ -74,7 +75,7 @@ class RequestedText(NamedTuple):
     all_removed: bool = False
 
 
-@lru_cache(maxsize=1024)
+@cache_by_text(1 << 22)
 def find_requested_text(instruction: str) -> RequestedText:
     """What an instruction says about text.
 

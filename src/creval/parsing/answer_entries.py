@@ -61,7 +61,7 @@ def normalise_label(label: str) -> str | None:
 
 _SENTENCE = re.compile(r"\w\s+\w")
 _FENCE = re.compile(r"^\s*```[A-Za-z]*|```\s*$")
-_LABEL = re.compile(r"\W*(?:q(?:uestion)?)?[\s._#-]*0*([0-9]{1,4})\W*", re.IGNORECASE)
+_LABEL = re.compile(r"[\W_]*(?:q(?:uestion)?[\s._#-]*)?0*([0-9]{1,4})\W*", re.IGNORECASE)
 # A label in front of a question; a bare number only with a mark behind it.
 _LABEL_PREFIX = re.compile(
     r"\W*(?:q(?:uestion)?[\s._#-]*0*(?=[0-9]{1,4}\b)|0*(?=[0-9]{1,4}\s*[:.)：、]))([0-9]{1,4})[\W_]*(.*)",
@@ -79,8 +79,8 @@ _FIELDS = FieldAliases(
     score="score rating finalscore",
     number="questionid id qid questionnumber number",
     question="question questiontext",
-    explanation="explanation reason reasoning rationale thinkingprocess thinking thought thoughts analysis justification "
-    "comment comments note notes observation observations evidence details",
+    explanation="explanation reason reasoning rationale thinkingprocess thinking thought thoughts analysis "
+    "justification comment comments note notes observation observations evidence details",
     correction="correction corrections",
 )
 
@@ -250,9 +250,8 @@ def find_line_entries(text: str, is_answer: Callable[[str], bool]) -> list[Answe
 
 
 def iter_labelled_lines(text: str) -> Iterator[tuple[str | None, str]]:
-    """Yield each line, without its label, and the number of the last label before its words."""
+    """Yield each line with the number of the last label that a line began with."""
     number: str | None = None
     for line in text.splitlines():
-        found, words = _split_label(line)
-        number = found or number
-        yield number, words
+        number = _split_label(line)[0] or number
+        yield number, line

@@ -2,8 +2,8 @@
 
 The rules:
 
-1. Of a reply, the first `MAX_REPLY_CHARS` characters are read. What a model thought first, between tags, and a copy of
-   the prompt are left out.
+1. Of a reply, at most `MAX_REPLY_CHARS` characters are read; a longer one counts as cut off. What a model thought
+   first, between tags, and a copy of the prompt are left out.
 2. An answer stands in JSON, in a line such as `Q3: Yes` or `Answer: Yes`, or, where one question was asked, is the
    reply's first word. What stands inside an explanation is no answer.
 3. The example of a prompt is no answer: an answer with the explanation of an example counts as not given.
@@ -33,10 +33,8 @@ from creval.parsing.answer_entries import (
     quoted_explanations,
 )
 from creval.parsing.labels import normalise_text
-from creval.parsing.thinking import strip_thinking
+from creval.parsing.reply_text import MAX_REPLY_CHARS, strip_thinking
 
-MAX_REPLY_CHARS = 200_000
-"""Characters of a reply that are read."""
 _MAX_ANSWER_CHARS = 400
 _MAX_EXPLANATION_CHARS = 4000
 _EXAMPLE_EXPLANATIONS = frozenset({EXAMPLE_EXPLANATION, "...", "…"})
@@ -55,25 +53,33 @@ def parse_reply(
     without a label goes by the question's text, or by order where there are as many answers as questions.
     """
     if len(text) > MAX_REPLY_CHARS:
-        why = f"the reply has more than {MAX_REPLY_CHARS:,} characters"
-        return [Verdict(question.id, VerdictStatus.MISSING, explanation=why) for question in questions]
+        return missing_verdicts(questions, f"the reply has more than {MAX_REPLY_CHARS:,} characters")
     text = strip_thinking(text)
-    if prompt.strip():
-        text = text.replace(prompt.strip(), "\n")
+    if (sent := prompt.strip()) and sent in text:
+        text = text.replace(sent, "\n")
+        if not text.strip():
+            return missing_verdicts(questions, "the reply only repeats the prompt")
     found = find_json_entries(text)
     echoed = _EXAMPLE_EXPLANATIONS | quoted_explanations(prompt)
     entries = [entry for entry in found.entries if entry.explanation.strip() not in echoed]
+    if found.entries and not entries:
+        return missing_verdicts(questions, "the reply only repeats the example of the prompt")
     if not found.entries:
         entries = _entries_in_prose(found.prose, questions, bare=not found.has_json)
     own = [question.label or f"Q{n}" for n, question in enumerate(questions, 1)]
     keys = [normalise_label(label) for label in labels or own]
-    stated = _StatedVerdicts(found.prose, keys)
+    stated = _StatedVerdicts(found.prose.strip(), keys)
     return [
         _build_verdict(question, given, stated.find(get_scale(question.scale), key))
         for question, key, given in zip(
             questions, keys, _assign_entries(entries, questions, keys, found.sound), strict=True
         )
     ]
+
+
+def missing_verdicts(questions: Sequence[Question], why: str) -> list[Verdict]:
+    """Return verdicts that say why no question is answered."""
+    return [Verdict(question.id, VerdictStatus.MISSING, explanation=why) for question in questions]
 
 
 def _entries_in_prose(prose: str, questions: Sequence[Question], *, bare: bool) -> list[AnswerEntry]:
@@ -97,6 +103,8 @@ class _StatedVerdicts:
 
     def find(self, scale: AnswerScale, key: str | None) -> list[str]:
         """Return those on a question: the sentence or the line names it, or no question that was asked."""
+        if not self._prose:
+            return []
         if scale.name not in self._found:
             self._found[scale.name] = [
                 (stated.question or label, stated.words)

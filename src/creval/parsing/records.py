@@ -85,19 +85,20 @@ def _quoted_records(text: str) -> list[Record]:
 
 def _labelled_records(text: str) -> list[Record]:
     def pairs() -> Iterator[tuple[str, str]]:
-        open_slot, parts = "", list[str]()
+        open_slot, parts, has_words = "", list[str](), False
         lines = (line[:MAX_LINE_CHARS] for line in text.splitlines())
         for line, slot, value in labelled_lines(lines, _FIELDS.find, _LABELLED_LINE):
             if slot:
                 if open_slot:
                     yield open_slot, " ".join(parts)
-                open_slot, parts = slot, [value]
+                open_slot, parts, has_words = slot, [value], bool(strip_markup(value, quotes=True))
             elif not line.strip():
-                if open_slot and any(strip_markup(part, quotes=True) for part in parts):
+                if open_slot and has_words:
                     yield open_slot, " ".join(parts)
                     open_slot = ""
             elif open_slot and not _SENTENCE_END.search(parts[-1][-8:]):
                 parts.append(line)
+                has_words = has_words or bool(strip_markup(line, quotes=True))
         if open_slot:
             yield open_slot, " ".join(parts)
 

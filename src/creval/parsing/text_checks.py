@@ -10,7 +10,7 @@ from collections import Counter
 WORD = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")
 WIDE_CHARACTER = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 _QUOTED = re.compile(
-    r"\"([^\"]{1,200})\"|“([^”]{1,200})”|「([^」]{1,200})」|‘([^’]{1,200})’|"
+    r"\"([^\"]{1,200})\"|“([^“”]{1,200})”|「([^「」]{1,200})」|‘([^‘’]{1,200})’|"
     r"(?<!\w)'([^']{1,200})'(?!\w)"
 )
 _BROKEN_CHARACTER = re.compile(
@@ -22,7 +22,7 @@ _REPEATED = re.compile(r"\b(\w+)(?:\W+\1\b){2,}|([^\d.\s])\2{5,}", re.IGNORECASE
 _MAX_WORD_CHARS = 30
 _OVERLONG_WORD = re.compile(rf"[A-Za-z\u00c0-\u024f]{{{_MAX_WORD_CHARS + 1},}}")
 _LEFTOVER_MARKUP = re.compile(
-    r"\{[\"'{]|\}\}|```|\*\*|</?\w+[^<>]{0,80}>|<\|\w+\|>|\\[nut]|[\"']\s*:\s*[\"']|\[\[|"
+    r"\{[\"'{]|\}\}|```|\*\*|</?\w[^<>]{0,100}>|<\|\w+\|>|\\[nut]|[\"']\s*:\s*[\"']|\[\[|"
     r"&\w{2,6};|\[(?:insert|object|name)\b",
     re.IGNORECASE,
 )

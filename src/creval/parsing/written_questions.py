@@ -64,7 +64,9 @@ WRITTEN_FIELDS = FieldAliases(
 )
 _CHINESE_YES_NO = {"是": "Yes", "是的": "Yes", "对": "Yes", "否": "No", "不是": "No", "不": "No"}
 _LABEL = re.compile(r"\W*(?:q(?:uestion)?|问题|题)[\s._#-]*[0-9]{1,3}\s*[.:：、)）]+\s*", re.I)
-_WEIGHT = re.compile(r"([0-9]{1,3}(?:\.[0-9]{1,3})?)\s*(?:/\s*3|points?|分)?(?:\s*[(（][^0-9]{0,200})?", re.I)
+_WEIGHT = re.compile(
+    r"([0-9]{1,3}(?:\.[0-9]{1,3})?)(?:\s{0,9}(?:/\s{0,9}3|points?|分))?(?:\s{0,9}[(（][^0-9]{0,200})?", re.I
+)
 
 
 def parse_questions(text: str) -> list[WrittenQuestion]:
@@ -100,7 +102,7 @@ def _iter_questions(value: Any, depth: int) -> Iterator[WrittenQuestion]:
 
 
 def _question_from_fields(text: str, fields: Mapping[str, Any]) -> Iterator[WrittenQuestion]:
-    words = strip_markup(_LABEL.sub("", text, count=1) if _LABEL.match(text) else text)[:MAX_TEXT_CHARS]
+    words = strip_markup(text[label.end() :] if (label := _LABEL.match(text)) else text)[:MAX_TEXT_CHARS]
     if words:
         reason = fields.get("reason")
         yield WrittenQuestion(
@@ -153,16 +155,16 @@ def _table_questions(text: str) -> list[WrittenQuestion]:
 
 _NUMBERED_QUESTION = re.compile(
     r"[\s>#*_`+•·–-]*[(\[【（]?(?:(?:q(?:uestion)?|问题|题)[\s._#-]*[0-9]{1,3}|"
-    r"[0-9]{1,3}(?=\s*[*_]*\s*[.:：、)）\]】]))[\s*_`]*[.:：、)）\]】]*[\s*_`]*(.*)",
+    r"[0-9]{1,3}(?=[\s*_]{0,20}[.:：、)）\]】]))[\s*_`]*[.:：、)）\]】]*[\s*_`]*(.*)",
     re.IGNORECASE,
 )
 # `Question 1 (Weight: 3):`, `A1. Yes`, and the choices behind a question.
-_LABEL_REMARK = re.compile(r"[^:：(（]{0,20}[(（]\s*([^()（）]{1,40})[)）][\s*_]*[:：]")
+_LABEL_REMARK = re.compile(r"[^:：(（]{0,20}[(（]\s{0,9}([^()（）]{1,40})[)）][\s*_]*[:：]")
 _ANSWER_LINE = re.compile(r"[\W_]*A[0-9]{1,3}\s*[.:：)]\s*(.+)")
-_CHOICES = re.compile(r"[(\[（]?\s*\b(?:yes\s*/\s*no|yes or no)\b\s*[)\]）]?", re.IGNORECASE)
+_CHOICES = re.compile(r"(?:[(\[（]\s{0,9})?\b(?:yes\s{0,9}/\s{0,9}no|yes or no)\b(?:\s{0,9}[)\]）])?", re.IGNORECASE)
 _BULLET = re.compile(r"\s*[-•*+·–]\s+(.*)")
 _TAIL_SEPARATOR = re.compile(r"[,;，；|()（）\[\]【】—–→-]+|\s{2,}|(?<=yes)\s+(?=w)|(?<=no)\s+(?=w)", re.I)
-_TAIL_PART = re.compile(r"\s*(?:([^\W\d_]+(?: [^\W\d_]+)?)\s*[*_]*\s*[:：=]?\s*)?(.*?)\s*")
+_TAIL_PART = re.compile(r"(?:([^\W\d_]+(?: [^\W\d_]+)?)[\s*_]{0,20}[:：=]?\s*)?(.*)")
 
 
 @dataclass
@@ -184,7 +186,7 @@ class _QuestionDraft:
             self.weight = _parse_weight(value)
 
 
-_JSON_LINE = re.compile(r'\s*"(\w{1,40})"\s*:\s*("(?:[^"\\]|\\.)*")\s*,?\s*')
+_JSON_LINE = re.compile(r'\s*"(\w{1,40})"\s*:\s*("(?:[^"\\]|\\.)*")\s*(?:,\s*)?')
 
 
 def _json_line_as_text(line: str) -> str:

@@ -70,9 +70,9 @@ def load_model(
 def _first_sentence(error: Exception) -> str:
     """What a library says in its first sentence; the rest is advice to programmers."""
     said = str(error).strip()
-    if other := re.match(r"Unrecognized configuration class .*?(\w+)'?>", said):
+    if other := re.match(r"Unrecognized configuration class [^>\n]{0,300}?\b(\w{1,100})'?>", said):
         return f"it is a model of another kind ({other[1]})"
-    return re.split(r"\.?\s*\n|\.\s", said)[0].rstrip(".") or type(error).__name__
+    return re.split(r"\n|\.\s", said)[0].rstrip(". \r\t") or type(error).__name__
 
 
 def _quieten(transformers: Any) -> None:

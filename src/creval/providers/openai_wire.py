@@ -84,7 +84,7 @@ def _parse_logprobs(logprobs: Any) -> tuple[TokenLogprobs, ...]:
             )
             for place in content
         )
-    except (KeyError, TypeError, ValueError):
+    except (KeyError, TypeError, ValueError, OverflowError):
         return ()
 
 

@@ -146,7 +146,7 @@ def parse_calibration(content: object, where: str) -> Calibration:
         metrics = content["metrics"]  # type: ignore[index]
         found = {str(name): _parse_judge_rates(entry) for name, entry in metrics.items()}
         return Calibration(str(content["judge"]), found)  # type: ignore[index]
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
+    except (AttributeError, KeyError, TypeError, ValueError, OverflowError) as error:
         raise CrevalError(f"{where} is not a calibration (`creval calibrate` makes one).") from error
 
 
@@ -154,7 +154,7 @@ def _parse_judge_rates(entry: Mapping[str, Any]) -> JudgeRates:
     found = []
     for name in ("sensitivity", "specificity"):
         right, total = float(entry[name]["right"]), float(entry[name]["of"])
-        if not 0 <= right <= total or total <= 0:
+        if not 0 <= right <= total < math.inf or total <= 0:
             raise ValueError(f"{right} of {total}")
         found.append(Proportion(right, total))
     return JudgeRates(found[0], found[1], int(entry["asked"]))

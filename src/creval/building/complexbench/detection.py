@@ -80,7 +80,7 @@ def _parse_objects(held: Mapping[str, Any], path: Path) -> list[AnnotatedObject]
             AnnotatedObject(str(category), (float(a), float(b), float(c), float(d)))
             for category, (a, b, c, d) in held["objects"]
         ]
-    except (KeyError, TypeError, ValueError) as error:
+    except (KeyError, TypeError, ValueError, OverflowError) as error:
         raise CrevalError(f"{path} is damaged: delete it, and it is made again.") from error
 
 

@@ -11,6 +11,7 @@ import hashlib
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -26,6 +27,7 @@ from creval.building.creval.question_set import (
 )
 from creval.building.creval.rules import RuleViolation, find_given_violations, find_instruction_violations
 from creval.building.creval.sources import SourceImage
+from creval.calls.reading import read_text
 from creval.calls.text_generation import GenerationFailedError, StageEstimate
 from creval.calls.validated_text import InvalidReplyError, ValidatingSession
 from creval.core.probe import Question
@@ -253,7 +255,8 @@ class SampleWriter:
                 # Asked for others in the place of some, models write as many as at first.
                 wanted = len({fault.text for fault in violations if fault.text})
                 room = max(wanted, MIN_QUESTIONS - len(sheet.questions))
-            violations = sheet.add_reply(reply, instruction, [*taken, *gone], facts, room)
+            add = partial(sheet.add_reply, reply, instruction, [*taken, *gone], facts, room)
+            violations = await read_text(reply, add)
             self._reject(f"{metric} question", sheet.attempts, (fault for fault in violations if fault.text))
             if len(sheet.questions) < MIN_QUESTIONS:
                 few = f"there are only {len(sheet.questions)} good questions, and {MIN_QUESTIONS} are needed"
@@ -303,7 +306,8 @@ class SampleWriter:
             )
         except GenerationFailedError:  # a question without a second opinion is still a question
             reply = ""
-        for verdict, (metric, at) in zip(parse_reply(reply, asked, labels), places, strict=True):
+        verdicts = await read_text(reply, partial(parse_reply, reply, asked, labels))
+        for verdict, (metric, at) in zip(verdicts, places, strict=True):
             said = None if verdict.value is None else _YES_NO.choices[int(verdict.value)]
             question = sheets[metric][at] = sheets[metric][at].with_provenance(on_source=said or UNANSWERED)
             # An IF question is to be wrong before the edit, and a VC question right.

@@ -9,6 +9,8 @@ from creval.building.creval.rules import RuleViolation, find_question_violations
 from creval.parsing.text_checks import is_refusal
 from creval.parsing.written_questions import parse_questions
 
+_MAX_QUESTIONS = 100  # questions of a reply that are looked at; each is compared with all others
+
 
 @dataclass(frozen=True)
 class KeptQuestion:
@@ -47,7 +49,7 @@ class QuestionSet:
     ) -> list[RuleViolation]:
         """Keep the good questions of a reply, at most `max_new`; return what is wrong with the others."""
         before = self.texts
-        questions = parse_questions(reply)
+        questions = parse_questions(reply)[:_MAX_QUESTIONS]
         faults = [] if questions else explain_unreadable(reply)
         for question in questions:
             if any(is_same_question(question.text, text) for text in before):

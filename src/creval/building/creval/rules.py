@@ -38,7 +38,7 @@ class RuleViolation(NamedTuple):
 _DAMAGED = "its text is damaged: broken characters, leftover markup, or words that stutter"
 _TWO_FACTS = re.compile(
     r"(?:\b(?:and|or|but|while)|[;,])\s+(?:is|are|was|were|does|do|did|has|have|can|could|which|"
-    r"what|where|whether|if)\b|[?？].*[?？]\W*$|\band/or\b|\bas well as\b",
+    r"what|where|whether|if)\b|[?？][^?？\n]*[?？][^\w?？]*$|\band/or\b|\bas well as\b",
     re.IGNORECASE,
 )
 _TASTE = re.compile(

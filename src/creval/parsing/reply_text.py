@@ -1,4 +1,4 @@
-"""What models think before they answer, between tags, as some servers send it."""
+"""The part of a reply that is read: not too long, and without what a model thought first."""
 
 from __future__ import annotations
 
@@ -6,8 +6,15 @@ import re
 
 from creval.parsing.json_objects import JsonReader
 
+MAX_REPLY_CHARS = 200_000
+"""Characters of a reply that are read."""
 _TAG_OR_OBJECT = re.compile(r"<(/?)think(?:ing)?>|\{")
 _END_TAG = re.compile(r"</think(?:ing)?>")
+
+
+def readable_text(text: str) -> str:
+    """Return what is read of a reply."""
+    return strip_thinking(text[:MAX_REPLY_CHARS])
 
 
 def strip_thinking(text: str) -> str:
