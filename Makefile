@@ -6,7 +6,7 @@ NEWEST_PYTHON ?= python3.13
 CORE_TESTS := tests/core tests/cli tests/store tests/providers tests/judges/test_chat.py tests/judges/test_judge_spec.py \
 	tests/web/common tests/web/review tests/e2e/test_commands.py tests/e2e/test_proxy.py
 
-.PHONY: demo test check perf studies lowest clean
+.PHONY: demo test check docs wheel perf studies lowest clean
 
 # The whole way, offline: a drawn benchmark, six editors, a judge, the table and a report.
 demo: .venv/ready
@@ -20,6 +20,14 @@ check: .venv/tested
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+# The site, into the package, so that `creval docs` opens it. Any warning is an error.
+docs: .venv/tested
+	$(BIN)/python -m sphinx -W --keep-going -n -q -d docs/_build -b html docs src/creval/site
+
+# A wheel that has the site in it.
+wheel: docs
+	$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist .
 
 # Speed and memory, as ratios measured side by side.
 perf: .venv/tested

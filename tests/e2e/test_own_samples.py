@@ -1,4 +1,4 @@
-"""One's own samples from a table to a report, as README and docs/own-samples.md show it."""
+"""One's own samples from a table to a report, as README and docs/howto/own-samples.md show it."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_a_table_and_a_report_in_the_three_commands_of_the_readme(
     write_edits(tmp_path / "outputs", [f"photo{n}" for n in range(20)])
     monkeypatch.chdir(tmp_path)
     done = []
-    for arguments in commands(ROOT / "README.md", "Score your own edits"):
+    for arguments in commands(ROOT / "README.md", "Score your own edits in five minutes"):
         done.append(creval(*(judge if part == "openai:gpt-4o" else part for part in arguments)))
         assert done[-1].returncode == 0, done[-1].stderr
     assert len(done) == 3
