@@ -13,6 +13,7 @@ demo: .venv/ready
 	$(BIN)/creval demo
 
 test: .venv/tested .venv/browser
+	@echo "Running the tests (about ten minutes on two cores) ..."
 	$(BIN)/pytest
 
 # Style and types.
@@ -48,18 +49,22 @@ lowest:
 		$$bin/python -m pytest -W ignore::DeprecationWarning $(CORE_TESTS) || exit 1; \
 	done
 
-.venv/ready: pyproject.toml
-	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet --editable .
-	touch $@
+# uv installs in parallel; where it is not there, pip does.
+INSTALL = $(if $(shell command -v uv),uv pip install --python $(BIN)/python,$(BIN)/python -m pip install) --quiet
 
-# Tests need more than the demo: torch and transformers among it.
-.venv/tested: .venv/ready
-	$(BIN)/python -m pip install --quiet --editable '.[dev]'
-	# Alone: it would bring another OpenCV into the place of the headless one.
-	$(BIN)/python -m pip install --quiet --no-deps 'insightface>=2'
-	touch $@
+.venv/ready: pyproject.toml
+	@echo "Installing creval into .venv (about half a minute) ..."
+	@$(PYTHON) -m venv .venv
+	@$(INSTALL) --editable .
+	@touch $@
+
+# Tests need more than the demo, torch and transformers among it, in versions that are known to pass.
+.venv/tested: .venv/ready tests/constraints.txt
+	@echo "Installing what tests need, about 2 GB (two to four minutes) ..."
+	@$(INSTALL) --constraint tests/constraints.txt --editable '.[dev]'
+	@# Alone: it would bring another OpenCV into the place of the headless one.
+	@$(INSTALL) --no-deps 'insightface>=2'
+	@touch $@
 
 # Pages are tested in a real browser. Where none can be had, their tests are skipped, but not in CI.
 .venv/browser: .venv/tested tests/browser.py

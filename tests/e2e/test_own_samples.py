@@ -172,7 +172,7 @@ def test_a_name_is_the_title_everywhere(tmp_path: Path, judge: str) -> None:
 
 
 def test_what_the_page_shows_is_read_as_it_says(tmp_path: Path) -> None:
-    page = (ROOT / "docs" / "own-samples.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "howto" / "own-samples.md").read_text(encoding="utf-8")
     tables = re.findall(r"^```csv\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
     samples, questions = (next(table for table in tables if table.startswith(head)) for head in ("source,", "sample,"))
     folder = write_samples(tmp_path / "mine", samples)
@@ -187,10 +187,10 @@ def test_what_the_page_shows_is_read_as_it_says(tmp_path: Path) -> None:
     (sample,) = open_benchmark(tmp_path / "lines").dataset.samples
     assert [question.metric for question in sample.questions] == ["score", "Kept"]
     write_images(tmp_path / "photos", ["photo0.jpg"])
-    assert commands(ROOT / "docs" / "own-samples.md", "The shortest way") == commands(
-        ROOT / "README.md", "Score your own edits"
+    assert commands(ROOT / "docs" / "howto" / "own-samples.md", "The shortest way") == commands(
+        ROOT / "README.md", "Score your own edits in five minutes"
     )
-    for arguments in commands(ROOT / "docs" / "own-samples.md", "Begin from images, or from any table")[:1]:
+    for arguments in commands(ROOT / "docs" / "howto" / "own-samples.md", "Begin from images, or from any table")[:1]:
         made = [str(tmp_path / part) if part in ("mine", "photos") else part for part in arguments]
         made[2] = str(tmp_path / "new")
         assert creval(*made).returncode == 0
