@@ -38,8 +38,9 @@ class Anchors(HTMLParser):
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     pytest.importorskip("myst_parser")
     made = tmp_path_factory.mktemp("site")
-    command = [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-n", "-q", "-d", made / "doctrees", "-b", "html"]
-    done = subprocess.run([*command, DOCS, made / "html"], capture_output=True, encoding="utf-8", check=False)
+    options = ["-W", "--keep-going", "-n", "-q", "-d", str(made / "doctrees"), "-b", "html"]
+    command = [sys.executable, "-m", "sphinx", *options, str(DOCS), str(made / "html")]
+    done = subprocess.run(command, capture_output=True, encoding="utf-8", check=False)
     assert done.returncode == 0, done.stderr
     return made / "html"
 
