@@ -91,6 +91,14 @@ class Level:
         return self.name != "overall" and not self.groups_sub_scores and self.difference_of is None
 
 
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
 OVERALL = Level("overall", "overall", ("overall",))
 
 
@@ -178,6 +186,12 @@ class ScoreSchema:
             if name in (level.name, level.plural):
                 return level
         raise unknown_name_error("level", name, [level.name for level in self.levels])
+
+    def group_title(self, level: str, group: str) -> str:
+        """Return a group's name; with its level, if it is a number or if another tag has a group of that name."""
+        same = [one for one in self.levels if one.mean_of is None and group in one.groups]
+        own = any(one.name == level and one.groups_samples for one in same)
+        return f"{level.replace('_', ' ')}: {group}" if own and (len(same) > 1 or _is_number(group)) else group
 
     def with_weights(self, weights: Mapping[str, float]) -> ScoreSchema:
         """Return the same schema with other weights in its composite, scaled to a sum of one."""
