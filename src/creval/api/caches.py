@@ -31,7 +31,7 @@ def cache() -> Result[Sequence[JudgeShare]]:
             escape_control(share.judge),
             f"{share.answers:,}",
             format_bytes(share.size),
-            format_money(share.cost),
+            "unknown" if share.cost is None else format_money(share.cost),
             _day(share.oldest),
             _day(share.newest),
         ]

@@ -73,7 +73,7 @@ def parse_json_line(line: bytes) -> tuple[dict[str, Any], str]:
         found = parse_json(line.decode("utf-8-sig"))
     except (ValueError, RecursionError) as error:
         return {}, f"it is not valid JSON ({replace_lone_surrogates(str(error))[:200]})"
-    return (found, "") if isinstance(found, dict) else ({}, "it is no object")
+    return (found, "") if isinstance(found, dict) else ({}, "it is not a JSON object")
 
 
 def _parse_csv(path: Path, content: bytes) -> Iterator[TableRow]:
