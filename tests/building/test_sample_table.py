@@ -32,7 +32,10 @@ def test_from_a_folder_of_images(tmp_path: Path) -> None:
     assert found.value.issue_counts["no instruction"] == 3
     said = " ".join(found.sentences)
     assert "0 of 3 rows can be used, 3 images copied" in said
-    assert "3 of 3 rows in samples.csv: no instruction (line 2, 3, 4): say in the column instruction" in said
+    assert (
+        "3 of 3 rows in samples.csv: no instruction (line 2, 3, 4): write what to change in the column 'instruction'"
+        in said
+    )
     assert "creval init samples" in found.sentences[-1]
 
 
@@ -112,7 +115,7 @@ def test_a_second_time_checks_and_changes_nothing(tmp_path: Path) -> None:
 
 def test_a_table_of_something_else_is_refused(tmp_path: Path) -> None:
     (tmp_path / "other.csv").write_text("Bild,Anweisung\na.png,Rot\n")
-    with pytest.raises(CrevalError, match=r"no column source or instruction; it has bild, anweisung\."):
+    with pytest.raises(CrevalError, match=r"neither a column 'source' nor 'instruction', but bild, anweisung\."):
         creval.init_samples(tmp_path / "bench", table=tmp_path / "other.csv")
     with pytest.raises(CrevalError, match="give the folder"):
         creval.init_samples("")
@@ -125,7 +128,7 @@ def test_a_table_of_something_else_is_refused(tmp_path: Path) -> None:
         ({}, "does not exist: give `images` FOLDER or `table` FILE"),
         ({"images": "nowhere"}, "is not a folder"),
         ({"table": "nowhere.csv"}, "cannot be read"),
-        ({"name": "x" * 101}, "100 are the most"),
+        ({"name": "x" * 101}, "at most 100 are allowed"),
     ],
 )
 def test_what_it_cannot_begin_with(given: dict[str, str], said: str, tmp_path: Path) -> None:

@@ -30,7 +30,7 @@ def remove(run: str | Path, model: str) -> Result[int]:
     """Delete a model from a run, with its edits' entries and all that was said about them. Image files stay."""
     with _open_for_change(run) as store:
         count = delete_model(store, model)
-    said = f"{escape_control(model)} is removed, with {pluralise(count, 'edit')}; its image files are where they were."
+    said = f"{escape_control(model)} is removed, with {pluralise(count, 'edit')}; its image files are kept."
     return Result(count, CommandOutput([said], [], {"model": model, "edits": count}))
 
 

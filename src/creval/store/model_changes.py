@@ -82,7 +82,9 @@ def set_labels(store: RunWriter, labels: Mapping[str, str]) -> dict[str, str]:
         check_name(label, "label")
         others = {held.get(other, other) for other in _list_models(store) if other != name}
         if label in others or label in _list_models(store):
-            raise CrevalError(f"`label` {name}={label!r}: another model of {store.folder} is shown so already.")
+            raise CrevalError(
+                f"`label` {name}={label!r}: another model of {store.folder} has this name or label already."
+            )
         held[name] = label
     with store.transaction():
         store.put_manifest({LABELS_KEY: held})

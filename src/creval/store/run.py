@@ -122,7 +122,9 @@ class Run:
                     _show_labels(self._connection, chosen)
                     vars(self).pop("manifest")  # it names models, too
             if not is_begun:
-                raise CrevalError(f"{folder} holds nothing yet: what began it did not finish. Repeat it.")
+                raise CrevalError(
+                    f"{folder} holds nothing yet: the command that made it did not finish. Repeat that command."
+                )
         except BaseException:
             self.close()
             raise
