@@ -48,6 +48,11 @@ class Metric:
     measured_only: bool = False
 
     @property
+    def title(self) -> str:
+        """The name, with the label if that says more: `IF: instruction following`."""
+        return self.name if self.label == self.name else f"{self.name}: {self.label}"
+
+    @property
     def worst_value(self) -> float | None:
         """What no edit at all is worth: zero, where a scale begins there. No distance or cosine says so."""
         return 0.0 if self.higher_is_better and self.low == 0 and not self.measured_only else None
@@ -188,10 +193,11 @@ class ScoreSchema:
         raise unknown_name_error("level", name, [level.name for level in self.levels])
 
     def group_title(self, level: str, group: str) -> str:
-        """Return a group's name; with its level, if it is a number or if another tag has a group of that name."""
-        same = [one for one in self.levels if one.mean_of is None and group in one.groups]
-        own = any(one.name == level and one.groups_samples for one in same)
-        return f"{level.replace('_', ' ')}: {group}" if own and (len(same) > 1 or _is_number(group)) else group
+        """Return a group's name, with its tag where groups of the tag are numbers or are called as those of another."""
+        own = [one for one in self.levels if one.name == level and one.groups_samples and one.mean_of is None]
+        others = {name for one in self.levels if one.name != level and one.mean_of is None for name in one.groups}
+        unclear = any(name in others or _is_number(name) for one in own for name in one.groups)
+        return f"{level.replace('_', ' ')}: {group}" if unclear else group
 
     def with_weights(self, weights: Mapping[str, float]) -> ScoreSchema:
         """Return the same schema with other weights in its composite, scaled to a sum of one."""
