@@ -36,6 +36,9 @@ def test_from_a_folder_of_images(tmp_path: Path) -> None:
         "3 of 3 rows in samples.csv: no instruction (line 2, 3, 4): write what to change in the column 'instruction'"
         in said
     )
+    assert (
+        "3 rows in questions.csv: question without a sample (line 2, 3, 4): the row of its sample is left out" in said
+    )
     assert "creval init samples" in found.sentences[-1]
 
 
@@ -109,7 +112,7 @@ def test_a_second_time_checks_and_changes_nothing(tmp_path: Path) -> None:
     assert (folder / "samples.csv").read_bytes() == before
     assert "samples.csv is checked: 7 of 7 rows can be used." in found.sentences[0]
     assert "missing source (line 8)" in found.sentences[1]
-    with pytest.raises(CrevalError, match=r"holds samples\.csv already"):
+    with pytest.raises(CrevalError, match=r"holds samples\.csv already\. Leave out `images`"):
         creval.init_samples(folder, images=folder)
 
 

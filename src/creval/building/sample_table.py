@@ -57,7 +57,9 @@ def init_sample_table(
     check_title(name)
     held = find_table(folder, SAMPLE_FILES)
     if held and (images or table):
-        raise CrevalError(f"{folder} holds {held.name} already. Give another folder, or change that table.")
+        raise CrevalError(
+            f"{folder} holds {held.name} already. Leave out `images` and `table` to check it, or give another folder."
+        )
     copied, unreadable = 0, list[str]()
     if held is None:
         if images is None and table is None and not folder.is_dir():

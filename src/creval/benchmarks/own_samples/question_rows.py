@@ -32,6 +32,7 @@ class QuestionCollector:
 
     def __init__(self, has_source: Mapping[str, bool], issues: IssueList) -> None:
         self._has_source, self._issues = has_source, issues
+        self._left_out = {issue.item for issue in issues} - has_source.keys()
         self._counts: dict[tuple[str, str], int] = {}
         self.questions: dict[str, list[Question]] = {}
         self.metrics: dict[str, None] = {}
@@ -42,6 +43,7 @@ class QuestionCollector:
         sample = clean_text(entry.get("sample"))
         if sample not in self._has_source:
             note = "give the id of a sample that can be used" if sample else "name its sample in the column 'sample'"
+            note = "the row of its sample is left out, too" if sample[:200] in self._left_out - {""} else note
             self._issues.add("question without a sample", where, f"{note}; the question is left out", sample[:200])
         else:
             self._add(sample, entry, where)
