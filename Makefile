@@ -6,13 +6,14 @@ NEWEST_PYTHON ?= python3.13
 CORE_TESTS := tests/core tests/cli tests/store tests/providers tests/judges/test_chat.py tests/judges/test_judge_spec.py \
 	tests/web/common tests/web/review tests/e2e/test_commands.py tests/e2e/test_proxy.py
 
-.PHONY: demo test check perf studies lowest clean
+.PHONY: demo test check docs wheel perf studies lowest clean
 
 # The whole way, offline: a drawn benchmark, six editors, a judge, the table and a report.
 demo: .venv/ready
 	$(BIN)/creval demo
 
 test: .venv/tested .venv/browser
+	@echo "Running the tests (about ten minutes on two cores) ..."
 	$(BIN)/pytest
 
 # Style and types.
@@ -20,6 +21,14 @@ check: .venv/tested
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+# The site, into the package, so that `creval docs` opens it. Any warning is an error.
+docs: .venv/tested
+	$(BIN)/python -m sphinx -W --keep-going -n -q -d docs/_build -b html docs src/creval/site
+
+# A wheel that has the site in it.
+wheel: docs
+	$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist .
 
 # Speed and memory, as ratios measured side by side.
 perf: .venv/tested
@@ -40,18 +49,22 @@ lowest:
 		$$bin/python -m pytest -W ignore::DeprecationWarning $(CORE_TESTS) || exit 1; \
 	done
 
-.venv/ready: pyproject.toml
-	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet --editable .
-	touch $@
+# uv installs in parallel; where it is not there, pip does.
+INSTALL = $(if $(shell command -v uv),uv pip install --python $(BIN)/python,$(BIN)/python -m pip install) --quiet
 
-# Tests need more than the demo: torch and transformers among it.
-.venv/tested: .venv/ready
-	$(BIN)/python -m pip install --quiet --editable '.[dev]'
-	# Alone: it would bring another OpenCV into the place of the headless one.
-	$(BIN)/python -m pip install --quiet --no-deps 'insightface>=2'
-	touch $@
+.venv/ready: pyproject.toml
+	@echo "Installing creval into .venv (about half a minute) ..."
+	@$(PYTHON) -m venv .venv
+	@$(INSTALL) --editable .
+	@touch $@
+
+# Tests need more than the demo, torch and transformers among it, in versions that are known to pass.
+.venv/tested: .venv/ready tests/constraints.txt
+	@echo "Installing what tests need, about 2 GB (two to four minutes) ..."
+	@$(INSTALL) --constraint tests/constraints.txt --editable '.[dev]'
+	@# Alone: it would bring another OpenCV into the place of the headless one.
+	@$(INSTALL) --no-deps 'insightface>=2'
+	@touch $@
 
 # Pages are tested in a real browser. Where none can be had, their tests are skipped, but not in CI.
 .venv/browser: .venv/tested tests/browser.py

@@ -5,7 +5,7 @@
 >>> creval.replay(bench, "CREval/answer_gpt", "runs/paper")    # doctest: +SKIP
 >>> creval.score("runs/paper", subset="paper").frame()         # doctest: +SKIP
 
-Every command has a function of its name here; docs/api.md shows them.
+Every command has a function of its name here; docs/reference/api.md shows them.
 """
 
 from __future__ import annotations

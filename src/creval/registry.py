@@ -1,7 +1,7 @@
 """Everything that has a name: benchmarks, protocols, judges, editors, metrics, scales, prompts.
 
 Each registry is open to other packages through an entry-point group (`creval.benchmarks`,
-`creval.protocols`, ...), and to a notebook through `register`. docs/extending.md shows both.
+`creval.protocols`, ...), and to a notebook through `register`. docs/howto/extending.md shows both.
 """
 
 from __future__ import annotations

@@ -51,7 +51,7 @@ def test_what_is_used_is_written_down(tmp_path: Path) -> None:
         held = store.manifest
     assert (held["system"], held["steps"], held["limit"]) == ("complex-edit", 4, 3)
     assert (held["creval"], held["seed"]) == (__version__, 0)
-    assert held["models"] == {"writer": "openai:m@http://127.0.0.1:9/v1"}
+    assert held["models"] == {"writer": "openai:m"}
     assert held["prompts"] == [Prompt("a", "A.").version]
 
 

@@ -22,7 +22,7 @@ def blocks(page: str, language: str) -> list[str]:
 
 
 def test_measuring_the_demos_edits(tmp_path: Path) -> None:
-    (block,) = (block for block in blocks("metrics.md", "console") if "creval-demo" in block)
+    (block,) = (block for block in blocks("reference/metrics.md", "console") if "creval-demo" in block)
     command, _, shown = block.partition("\n")
     made = tmp_path / "creval-demo"
     samples = signature(demo.demo).parameters["samples"].default
@@ -42,7 +42,7 @@ def test_measuring_the_demos_edits(tmp_path: Path) -> None:
 
 
 def test_the_python_api(tmp_path: Path) -> None:
-    (code,) = blocks("api.md", "python")
+    (code,) = blocks("reference/api.md", "python")
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, encoding="utf-8", cwd=tmp_path, check=False
     )
@@ -52,7 +52,7 @@ def test_the_python_api(tmp_path: Path) -> None:
 
 
 def test_every_public_name_is_in_the_page_of_the_api() -> None:
-    page = (DOCS / "api.md").read_text(encoding="utf-8")
+    page = (DOCS / "reference" / "api.md").read_text(encoding="utf-8")
     assert not [name for name in creval.__all__ if not re.search(rf"`(\w+\.)?{name}\b", page)]
 
 

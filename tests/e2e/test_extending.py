@@ -128,7 +128,7 @@ def edit(bench: Benchmark, editor: Any, out: Path) -> None:
 
 @pytest.mark.usefixtures("fresh_registries")
 def test_one_file_with_decorators(tmp_path: Path) -> None:
-    (code,) = blocks("extending.md", "python")
+    (code,) = blocks("howto/extending.md", "python")
     made: dict[str, Any] = {"__name__": "posters"}
     exec(compile(code, "posters.py", "exec"), made)
     bench = creval.open_benchmark(write_sketches(tmp_path / "bench", "posters.json"))
@@ -150,7 +150,7 @@ def test_one_file_with_decorators(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("fresh_registries")
 def test_objects_in_the_place_of_names(tmp_path: Path) -> None:
-    (code,) = blocks("extending.md", "python")
+    (code,) = blocks("howto/extending.md", "python")
     made: dict[str, Any] = {"__name__": "posters"}
     exec(compile(code, "posters.py", "exec"), made)
     registry.protocols._registered.clear()
@@ -171,7 +171,7 @@ def test_objects_in_the_place_of_names(tmp_path: Path) -> None:
 
 
 def test_the_docs_show_the_package() -> None:
-    (shown,) = blocks("extending.md", "toml")
+    (shown,) = blocks("howto/extending.md", "toml")
     assert shown in (PACKAGE / "pyproject.toml").read_text()
 
 

@@ -55,7 +55,7 @@ def test_all_that_scores_takes_the_rule(run: Path, tmp_path: Path) -> None:
     assert "Scored on the 2 of 4 samples" in (tmp_path / "r.html").read_text("utf-8")
     weighed = creval("sensitivity", run, "--missing", "zero")
     assert "count as failed: 0 in IF" in weighed.stderr
-    assert "B is best" in weighed.stdout
+    assert "B comes first there" in weighed.stdout
 
 
 def test_what_cannot_be_wanted(run: Path, miniature_run: Path) -> None:

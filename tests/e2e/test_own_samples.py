@@ -1,4 +1,4 @@
-"""One's own samples from a table to a report, as README and docs/own-samples.md show it."""
+"""One's own samples from a table to a report, as README and docs/howto/own-samples.md show it."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_a_table_and_a_report_in_the_three_commands_of_the_readme(
     write_edits(tmp_path / "outputs", [f"photo{n}" for n in range(20)])
     monkeypatch.chdir(tmp_path)
     done = []
-    for arguments in commands(ROOT / "README.md", "Score your own edits"):
+    for arguments in commands(ROOT / "README.md", "Score your own edits in five minutes"):
         done.append(creval(*(judge if part == "openai:gpt-4o" else part for part in arguments)))
         assert done[-1].returncode == 0, done[-1].stderr
     assert len(done) == 3
@@ -172,7 +172,7 @@ def test_a_name_is_the_title_everywhere(tmp_path: Path, judge: str) -> None:
 
 
 def test_what_the_page_shows_is_read_as_it_says(tmp_path: Path) -> None:
-    page = (ROOT / "docs" / "own-samples.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "howto" / "own-samples.md").read_text(encoding="utf-8")
     tables = re.findall(r"^```csv\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
     samples, questions = (next(table for table in tables if table.startswith(head)) for head in ("source,", "sample,"))
     folder = write_samples(tmp_path / "mine", samples)
@@ -187,10 +187,10 @@ def test_what_the_page_shows_is_read_as_it_says(tmp_path: Path) -> None:
     (sample,) = open_benchmark(tmp_path / "lines").dataset.samples
     assert [question.metric for question in sample.questions] == ["score", "Kept"]
     write_images(tmp_path / "photos", ["photo0.jpg"])
-    assert commands(ROOT / "docs" / "own-samples.md", "The shortest way") == commands(
-        ROOT / "README.md", "Score your own edits"
+    assert commands(ROOT / "docs" / "howto" / "own-samples.md", "The shortest way") == commands(
+        ROOT / "README.md", "Score your own edits in five minutes"
     )
-    for arguments in commands(ROOT / "docs" / "own-samples.md", "Begin from images, or from any table")[:1]:
+    for arguments in commands(ROOT / "docs" / "howto" / "own-samples.md", "Begin from images, or from any table")[:1]:
         made = [str(tmp_path / part) if part in ("mine", "photos") else part for part in arguments]
         made[2] = str(tmp_path / "new")
         assert creval(*made).returncode == 0

@@ -19,6 +19,7 @@ from creval.core.edit_record import Edit, EditKey
 from creval.core.errors import CrevalError
 from creval.judging.judge_run import judge
 from creval.store import DATABASE, RunWriter, open_run
+from creval.store.provenance import CallCosts, EditProvenance
 from creval.testing.fake_chat_server import FakeServer
 from tests.commands import creval
 from tests.serving import serving
@@ -103,6 +104,7 @@ def test_names_among_ancestors_and_in_the_manifest_change_too(run: Path) -> None
         first = next(key for key in store.edits if key.model == "Keeper")
         step = Edit(first._replace(draw=3), parents=(first._replace(draw=2),))
         store.put_edits([store.edits[first]._replace(parents=(first._replace(draw=1),), ancestors=(step,))])
+        maker = EditProvenance("e", "direct", 1, CallCosts()).to_dict()
         told = {"best": "Keeper", "models": {"Keeper": {"place": 1}, "Careful": {}}, "reason": "Keeper leads"}
         store.put_manifest({"makers": {"Keeper": maker}, "stopping": told})
     library.rename(run, "Keeper", "New")

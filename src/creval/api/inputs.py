@@ -64,10 +64,10 @@ def read_ratings(human: str | Path, scale: str | None, run: Run | None = None) -
 
 
 def editor_spec(editor: EditorLike) -> Any:
-    """Return what `open_editor` takes. A function becomes `python:MODULE:FUNCTION`."""
+    """Return what `open_editor` takes. A function runs in a thread of this process."""
     if isinstance(editor, str | Editor):
         return editor
     module, name = getattr(editor, "__module__", ""), getattr(editor, "__name__", "")
     if not module or name != getattr(editor, "__qualname__", ""):
         raise CrevalError(f"`editor` {editor!r}: give a function that is defined at the top level of a module.")
-    return f"python:{module}:{name}"
+    return editor

@@ -20,6 +20,7 @@ from creval.cli import (
     config,
     console,
     demo,
+    docs,
     edit,
     fake_server,
     init,
@@ -40,7 +41,7 @@ from creval.core.redaction import hide_secrets
 
 # Commands by what a person wants to do.
 _COMMANDS: dict[str, tuple[Callable[..., None], ...]] = {
-    "Start": (demo.demo, bench.bench, config.config),
+    "Start": (demo.demo, docs.docs, bench.bench, config.config),
     "Run": (edit.edit, judge.judge, replay.replay, measure.measure),
     "Understand": (
         score.score,

@@ -168,7 +168,7 @@ def build_facts(summary: GenerationResult[Any]) -> dict[str, Any]:
     progress = summary.progress
     return {
         "left_out": summary.left_out,
-        "calls": progress.requests_sent,
+        "calls": progress.calls_answered,
         "cached": progress.cached,
         "tokens_in": progress.tokens_in,
         "tokens_out": progress.tokens_out,

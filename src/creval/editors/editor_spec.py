@@ -46,7 +46,8 @@ def open_editor(spec: str | Editor | Callable[..., Any], options: EditorOptions)
         from creval.editors.function import FunctionEditor
 
         name = getattr(spec, "__name__", type(spec).__name__)
-        return FunctionEditor(name, name, options, spec)
+        where = f"{getattr(spec, '__module__', '')}:{name}"
+        return FunctionEditor(f"python:{where}", where, options, spec)
     kind, _, rest = spec.partition(":")
     if not rest.strip() and not (kind in registry.editors and registry.editors.origin(kind)):
         raise CrevalError(

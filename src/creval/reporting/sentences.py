@@ -206,7 +206,7 @@ def voice_sentences(run: Run, card: Scorecard) -> list[str]:
         )
     if run.manifest.get("stopping"):
         notes.append(
-            "This run stopped when it was settled (docs/stopping.md); intervals here are those of "
+            "This run stopped when it was settled (docs/howto/stopping.md); intervals here are those of "
             "a run whose size was fixed before."
         )
     unopened = run.count_unopened_images()

@@ -192,7 +192,7 @@ def largest(task: int, metric: str) -> str:
 
 
 def test_the_papers_words_against_its_tables() -> None:
-    """What docs/ice-bench.md says about them."""
+    """What docs/benchmarks/ice-bench.md says about them."""
     style, subject = (
         cell.value
         for cell in printed()

@@ -183,8 +183,8 @@ def test_the_report_has_a_table_for_each_category_and_group(made: tuple[Path, Ju
         card = score(run, resamples=100)
         page = report(run, card, 100, samples_per_section=0)
     found = {
-        re.findall(r"<caption>(.*?)</caption>", table)[0]: re.findall(r'<button type="button">(.*?)<', table)
-        for table in page.partition('id="scores"')[2].partition("<section")[0].split("<table")[1:]
+        re.findall(r'aria-label="(.*?)"', table)[0]: re.findall(r'<button type="button">(.*?)<', table)
+        for table in page.partition('id="scores"')[2].partition("<section")[0].split('<div class="wide"')[1:]
     }
     whole, *groups = found
     assert whole == "Scores; a head sorts by its column"

@@ -58,7 +58,7 @@ def metric_list_output(
     # In a column of their own words that are to be copied would be broken.
     first: list[Row] = [[TableCell(line, below=f"for {', '.join(of)}")] for line, of in to_do.items()]
     grids = [OutputTable(heads, rows, text_columns=5), *([OutputTable(["to do first"], first)] if first else [])]
-    note = "A model of your own: `metric_models` USE=FOLDER or USE=ORG/NAME. docs/metrics.md tells more."
+    note = "A model of your own: `metric_models` USE=FOLDER or USE=ORG/NAME. docs/reference/metrics.md tells more."
     return CommandOutput((), grids, {"gauges": data}, (note,))
 
 

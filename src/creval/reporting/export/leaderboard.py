@@ -15,7 +15,7 @@ VERSION = 1
 
 
 def leaderboard_json(card: Scorecard, manifest: Mapping[str, Any]) -> dict[str, Any]:
-    """What was asked of whom, and each model's cells, best first, as docs/passing-on.md describes it."""
+    """What was asked of whom, and each model's cells, best first, as docs/howto/passing-on.md describes it."""
     table = card.table
     protocol = table.schema
     own = {label: name for name, label in manifest.get("labels", {}).items()}

@@ -1,0 +1,84 @@
+"""The documentation as a site: built strictly, every link and anchor there."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote
+
+import pytest
+from typer.main import get_command
+
+import creval
+from creval.cli import app
+
+DOCS = Path(__file__).parents[2] / "docs"
+
+
+class Anchors(HTMLParser):
+    """The links and the anchors of a page."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.links: list[str] = []
+        self.ids: set[str] = set()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        for name, value in attrs:
+            if name == "id" and value:
+                self.ids.add(value)
+            if (tag, name) in {("a", "href"), ("img", "src"), ("link", "href"), ("script", "src")} and value:
+                self.links.append(value)
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    pytest.importorskip("myst_parser")
+    made = tmp_path_factory.mktemp("site")
+    command = [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-n", "-q", "-d", made / "doctrees", "-b", "html"]
+    done = subprocess.run([*command, DOCS, made / "html"], capture_output=True, encoding="utf-8", check=False)
+    assert done.returncode == 0, done.stderr
+    return made / "html"
+
+
+@pytest.mark.slow
+def test_every_link_leads_somewhere(site: Path) -> None:
+    pages = {}
+    for path in site.rglob("*.html"):
+        pages[path] = Anchors()
+        pages[path].feed(path.read_text(encoding="utf-8"))
+    lost = []
+    for path, page in pages.items():
+        for link in page.links:
+            if re.match(r"[a-z]+:", link):
+                continue
+            target, _, anchor = link.partition("#")
+            to = (path.parent / unquote(target.partition("?")[0])).resolve() if target else path
+            if not to.exists() or (anchor and to in pages and unquote(anchor) not in pages[to].ids):
+                lost.append(f"{path.relative_to(site)}: {link}")
+    assert not lost
+
+
+@pytest.mark.slow
+def test_nothing_is_loaded_from_elsewhere(site: Path) -> None:
+    for path in site.rglob("*.html"):
+        assert not re.findall(
+            r'<(?:script|img|link|iframe)[^>]+(?:src|href)="https?:', path.read_text(encoding="utf-8")
+        )
+
+
+def test_the_reference_has_every_public_name() -> None:
+    page = (DOCS / "reference" / "python.md").read_text(encoding="utf-8")
+    listed = set(re.findall(r"auto(?:function|class|exception):: (\w+)", page)) | {"Settings"}
+    assert listed == set(creval.__all__)
+
+
+@pytest.mark.slow
+def test_the_reference_has_every_command(site: Path) -> None:
+    page = (site / "reference" / "cli.html").read_text(encoding="utf-8")
+    root = get_command(app)
+    for name, command in getattr(root, "commands", {}).items():
+        assert command.hidden or f"creval {name}" in page
