@@ -89,6 +89,10 @@ def test_own_questions_in_own_metrics(tmp_path: Path, judge: str) -> None:
     weighed = creval("score", run, "--weights", "Fur=1", "--json")
     both = json.loads(weighed.stdout)["models"]["ModelB"]["overall"]
     assert both["mean"]["value"] == both["Fur"]["value"]
+    few = questions[:2]
+    (folder / "questions.csv").write_text("sample,metric,question,reference,weight\n" + "\n".join(few))
+    assert creval(*given[:-1], tmp_path / "few").returncode == 0
+    assert "1 of 6 samples (the others have no questions)" in " ".join(creval("score", tmp_path / "few").stderr.split())
     compared = creval("compare", run, "ModelA", "ModelB")
     assert compared.returncode == 0, compared.stderr
     assert "rain" in compared.stdout
