@@ -32,7 +32,13 @@ def test_from_a_folder_of_images(tmp_path: Path) -> None:
     assert found.value.issue_counts["no instruction"] == 3
     said = " ".join(found.sentences)
     assert "0 of 3 rows can be used, 3 images copied" in said
-    assert "3 of 3 rows in samples.csv: no instruction (line 2, 3, 4): say in the column instruction" in said
+    assert (
+        "3 of 3 rows in samples.csv: no instruction (line 2, 3, 4): write what to change in the column 'instruction'"
+        in said
+    )
+    assert (
+        "3 rows in questions.csv: question without a sample (line 2, 3, 4): the row of its sample is left out" in said
+    )
     assert "creval init samples" in found.sentences[-1]
 
 
@@ -106,13 +112,13 @@ def test_a_second_time_checks_and_changes_nothing(tmp_path: Path) -> None:
     assert (folder / "samples.csv").read_bytes() == before
     assert "samples.csv is checked: 7 of 7 rows can be used." in found.sentences[0]
     assert "missing source (line 8)" in found.sentences[1]
-    with pytest.raises(CrevalError, match=r"holds samples\.csv already"):
+    with pytest.raises(CrevalError, match=r"holds samples\.csv already\. Leave out `images`"):
         creval.init_samples(folder, images=folder)
 
 
 def test_a_table_of_something_else_is_refused(tmp_path: Path) -> None:
     (tmp_path / "other.csv").write_text("Bild,Anweisung\na.png,Rot\n")
-    with pytest.raises(CrevalError, match=r"no column source or instruction; it has bild, anweisung\."):
+    with pytest.raises(CrevalError, match=r"neither a column 'source' nor 'instruction', but bild, anweisung\."):
         creval.init_samples(tmp_path / "bench", table=tmp_path / "other.csv")
     with pytest.raises(CrevalError, match="give the folder"):
         creval.init_samples("")
@@ -125,7 +131,7 @@ def test_a_table_of_something_else_is_refused(tmp_path: Path) -> None:
         ({}, "does not exist: give `images` FOLDER or `table` FILE"),
         ({"images": "nowhere"}, "is not a folder"),
         ({"table": "nowhere.csv"}, "cannot be read"),
-        ({"name": "x" * 101}, "100 are the most"),
+        ({"name": "x" * 101}, "at most 100 are allowed"),
     ],
 )
 def test_what_it_cannot_begin_with(given: dict[str, str], said: str, tmp_path: Path) -> None:

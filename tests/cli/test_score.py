@@ -48,6 +48,17 @@ def test_a_choice_is_made_once_and_holds_everywhere(run: Path) -> None:
     assert set(overall(run)["models"]) == {"Careful", "Follower", "Keeper"}  # type: ignore[call-overload]
 
 
+def test_a_second_choice_is_added_to_the_saved_one(run: Path) -> None:
+    overall(run, "--models", "Careful,Keeper", "--save")
+    both = overall(run, "--weights", "IF=1,VC=1", "--save")
+    assert (set(both["models"]), both["weights"]) == ({"Careful", "Keeper"}, {"IF": 0.5, "VC": 0.5})  # type: ignore[call-overload]
+    weighed = overall(run, "--models", "all", "--save")
+    assert (len(weighed["models"]), weighed["weights"]) == (3, {"IF": 0.5, "VC": 0.5})  # type: ignore[arg-type]
+    nothing = creval("score", run, "--save")
+    assert (nothing.returncode, "give at least one of them" in nothing.stderr) == (2, True)
+    assert overall(run)["weights"] == {"IF": 0.5, "VC": 0.5}
+
+
 def test_what_cannot_be_scored_is_not_saved(run: Path) -> None:
     for wrong in (("--subset", "nothing"), ("--models", "Nobody"), ("--weights", "XX=1"), ("--strict",)):
         assert creval("score", run, *wrong, "--save").returncode == 2

@@ -187,7 +187,7 @@ def test_truncated_files_are_damaged(tmp_path: Path, suffix: str) -> None:
     noise = np.random.default_rng(0).integers(0, 255, (64, 64, 3), dtype=np.uint8)
     Image.fromarray(noise).save(path)
     path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
-    with pytest.raises(ImageError, match=rf"a\.{suffix} is (damaged|not a picture)"):
+    with pytest.raises(ImageError, match=rf"a\.{suffix} is (damaged|not an image)"):
         open_image(path)
 
 
@@ -196,9 +196,9 @@ def test_what_is_no_image_is_named(tmp_path: Path) -> None:
         "empty.png": (b"", r"empty \(0 bytes\)"),
         "page.png": (b"<!DOCTYPE html><html>", "error page"),
         "error.jpg": (b'{"error": "rate limit"}', "holds text"),
-        "noise.jpg": (b"\x00\x01\x02\x03" * 50, "not a picture that creval reads"),
+        "noise.jpg": (b"\x00\x01\x02\x03" * 50, "not an image that creval reads"),
         "phone.heic": (b"\x00\x00\x00\x18ftypheic\x00\x00\x00\x00", "HEIC"),
-        "vector.eps": (b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 10 10\n", "not a picture"),
+        "vector.eps": (b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 10 10\n", "not an image"),
     }
     for name, (content, sentence) in cases.items():
         (tmp_path / name).write_bytes(content)
@@ -366,7 +366,7 @@ def test_modes_that_servers_read_wrongly_are_not_sent_as_they_are(tmp_path: Path
 
 @pytest.mark.parametrize("content", [b"", b"<html>", b"\x89PNG\r\n\x1a\n", b"GIF89a"])
 def test_content_that_is_no_image(content: bytes) -> None:
-    with pytest.raises(ImageError, match=r"the picture is (damaged|not a picture)"):
+    with pytest.raises(ImageError, match=r"the picture is (damaged|not an image)"):
         decode_image(content)
 
 

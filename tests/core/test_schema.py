@@ -6,7 +6,7 @@ import pytest
 
 from creval.benchmarks.creval.protocol import SCHEMA
 from creval.core.errors import CrevalError
-from creval.core.schema import OVERALL, Level
+from creval.core.schema import OVERALL, Level, Metric, ScoreSchema
 
 
 def test_columns_are_the_metrics_and_the_composite() -> None:
@@ -55,3 +55,23 @@ def test_a_tag_called_as_a_level_of_steps_is_no_level() -> None:
     tags = (OVERALL, Level("edit_type", "edit_type", ("x", "y")), Level("weather", "weather", ("rain",)))
     made = replace(SCHEMA, levels=(OVERALL, steps)).with_levels(tags)
     assert [level.plural for level in made.levels] == ["overall", "weather", "edit_types"]
+
+
+def test_a_label_that_says_no_more_than_the_name_is_not_shown_twice() -> None:
+    assert Metric("IF", "instruction following").title == "IF: instruction following"
+    assert Metric("Kept", "Kept").title == "Kept"
+
+
+def test_groups_carry_their_tag_only_where_the_name_is_not_enough() -> None:
+    tags = (
+        Level("weather", "weather", ("rain", "sun")),
+        Level("indoor", "indoor", ("yes", "no")),
+        Level("people", "people", ("yes", "many")),
+        Level("hard_ness", "hard_ness", ("1", "2.5")),
+    )
+    schema = ScoreSchema((Metric("Kept", "Kept"),), None, (OVERALL, *tags))
+    titles = [schema.group_title(level.name, group) for level in schema.levels for group in level.groups]
+    assert titles[:5] == ["overall", "rain", "sun", "indoor: yes", "indoor: no"]
+    assert titles[5:] == ["people: yes", "people: many", "hard ness: 1", "hard ness: 2.5"]
+    nested = (Level("category", "categories", ("A",), mean_of="task"), Level("task", "tasks", ("A", "B")))
+    assert ScoreSchema((Metric("Kept", "Kept"),), None, nested).group_title("task", "A") == "A"

@@ -89,6 +89,10 @@ def test_own_questions_in_own_metrics(tmp_path: Path, judge: str) -> None:
     weighed = creval("score", run, "--weights", "Fur=1", "--json")
     both = json.loads(weighed.stdout)["models"]["ModelB"]["overall"]
     assert both["mean"]["value"] == both["Fur"]["value"]
+    few = questions[:2]
+    (folder / "questions.csv").write_text("sample,metric,question,reference,weight\n" + "\n".join(few))
+    assert creval(*given[:-1], tmp_path / "few").returncode == 0
+    assert "1 of 6 samples (the others have no questions)" in " ".join(creval("score", tmp_path / "few").stderr.split())
     compared = creval("compare", run, "ModelA", "ModelB")
     assert compared.returncode == 0, compared.stderr
     assert "rain" in compared.stdout
@@ -195,3 +199,26 @@ def test_what_the_page_shows_is_read_as_it_says(tmp_path: Path) -> None:
         made[2] = str(tmp_path / "new")
         assert creval(*made).returncode == 0
     assert (tmp_path / "new" / "questions.csv").is_file()
+
+
+def test_groups_of_one_name_are_told_apart_by_their_tags(tmp_path: Path, judge: str) -> None:
+    folder = tmp_path / "bench"
+    folder.mkdir()
+    rows = [f"p{n}.png,Make it red,{('yes', 'no')[n % 2]},{('no', 'yes')[n // 2 % 2]},{n % 2 + 1}" for n in range(8)]
+    (folder / "samples.csv").write_text("source,instruction,indoor,people,difficulty\n" + "\n".join(rows))
+    write_images(folder, [f"p{n}.png" for n in range(8)])
+    write_edits(tmp_path, [f"p{n}" for n in range(8)])
+    edits, run = (tmp_path / "ModelA", tmp_path / "ModelB"), tmp_path / "run"
+    given = ("judge", folder, "--edits", *edits, "--judge", judge, "--protocol", "viescore", "--run", run)
+    assert creval(*given).returncode == 0
+    shown = creval("score", run, "--by", "indoor,people,difficulty").stdout
+    titles = ["indoor: yes", "indoor: no", "people: no", "people: yes", "difficulty: 1", "difficulty: 2"]
+    assert [line.strip() for line in shown.splitlines() if ": " in line and len(line.strip()) < 14] == titles
+    for form in ("--markdown", "--latex", "--wide"):
+        shown = creval("score", run, "--by", "indoor,people", form).stdout
+        assert all(title in shown for title in titles[:4]), form
+    assert "people: yes" in creval("compare", run, "ModelA", "ModelB").stdout
+    refused = creval("score", run, "--by", "yes")
+    assert (refused.returncode, 'give "indoor: yes" or "people: yes"' in refused.stderr) == (2, True)
+    for name in ("people: yes", "1"):
+        assert creval("score", run, "--by", name).returncode == 0

@@ -124,6 +124,17 @@ def test_redo_makes_all_images_again(bench: Path) -> None:
         }
 
 
+def test_redo_replaces_what_was_kept_of_an_older_version(bench: Path) -> None:
+    editor = write_function("red")
+    run_of(bench, editor, limit=3).run()
+    write_function("blue")
+    mixed = run_of(bench, editor, choice=KEEP).run()
+    assert colours(mixed) == {"red": 3, "blue": 2}
+    redone = run_of(bench, editor, choice=REDO).run()
+    assert (redone.progress.requests_sent, colours(redone)) == (3, {"blue": 5})
+    assert run_of(bench, editor).run().progress.requests_sent == 0
+
+
 def test_a_folder_from_before_is_continued_and_its_version_recorded(bench: Path) -> None:
     editor = write_function("red")
     run_of(bench, editor, limit=2).run()

@@ -47,6 +47,10 @@ def test_reasons_are_harmless_and_short(tmp_path: Path) -> None:
     assert len(line) < 170
 
 
+def test_a_status_is_not_said_twice() -> None:
+    assert missing_edits._format_status(EditStatus.REFUSED, Counter({"refused: no hats": 2})) == "2 refused (no hats)"
+
+
 def test_each_rule_says_what_it_does(run: Run) -> None:
     def said(**rule: object) -> list[str]:
         table = score(run, resamples=100, **rule).table  # type: ignore[arg-type]

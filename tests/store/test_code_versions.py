@@ -37,6 +37,9 @@ def test_which_versions_stay_in_use() -> None:
     assert (back.usable, back.label) == ([2, 1, 0], kept.entries[0]["version"]), "the same code has the same name"
     redone = go_on(back, NEW, REDO)
     assert (redone.number, redone.usable) == (3, [3])
+    without = go_on(kept, NEW, REDO)
+    assert (without.number, without.usable) == (1, [1]), "what was kept of the older version is dropped after all"
+    assert (without.drops(kept.entries), kept.drops(kept.entries), go_on(None, OLD).drops(())) == (True, False, False)
 
 
 def test_what_was_not_known_before_is_no_change() -> None:

@@ -46,10 +46,13 @@ def resolve_options(given: ScoringOptions | ViewOptions, manifest: Mapping[str, 
 
 
 def choice_to_save(given: ScoringOptions, manifest: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what is chosen of the options that a run can keep."""
+    """Return what a run keeps: what is given, and what it has kept of the other options."""
     if given.get("strict") or given.get("common_samples"):
         raise CrevalError("`save` keeps `subset`, `missing`, `weights` and `models`: leave the others out.")
-    return {name: value for name, value in _chosen(given, manifest, {}).items() if value is not None}
+    if all(given.get(name) is None for name in _NOTHING_CHOSEN):
+        raise CrevalError("`save` keeps `subset`, `missing`, `weights` and `models`: give at least one of them.")
+    chosen = _chosen(given, manifest, manifest.get(SAVED_CHOICE, {}))
+    return {name: value for name, value in chosen.items() if value is not None}
 
 
 def describe_choice(manifest: Mapping[str, Any]) -> str:

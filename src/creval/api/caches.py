@@ -31,7 +31,7 @@ def cache() -> Result[Sequence[JudgeShare]]:
             escape_control(share.judge),
             f"{share.answers:,}",
             format_bytes(share.size),
-            format_money(share.cost),
+            "unknown" if share.cost is None else format_money(share.cost),
             _day(share.oldest),
             _day(share.newest),
         ]
@@ -41,7 +41,7 @@ def cache() -> Result[Sequence[JudgeShare]]:
     tables = [OutputTable(heads, rows)] if rows else []
     if others:
         grid = [[escape_control(name), format_bytes(taken)] for name, taken in others.items()]
-        tables.append(OutputTable(["made from files, and made again if deleted", "bytes"], grid))
+        tables.append(OutputTable(["derived files (made again when needed)", "bytes"], grid))
     records = [share._asdict() for share in shares]
     data = {"folder": str(folder), "file": str(kept.path), "bytes": size, "judges": records, "folders": others}
     return Result(shares, CommandOutput(list(map(escape_control, said)), tables, data), records)
@@ -57,7 +57,8 @@ def prune_cache(
     known = [share.judge for share in kept.list_judges()]
     named = None if judge is None else judge_identity(judge)
     if named is not None and named not in known:
-        raise CrevalError(f"the cache holds no answers of {named!r}, only of {', '.join(known) or 'nobody'}.")
+        others = f"only of {', '.join(known)}" if known else "and none of other judges"
+        raise CrevalError(f"the cache holds no answers of {named!r}, {others}.")
     deleted = kept.prune(older_than=older_than, max_bytes=max_bytes, judge=named)
     size = _file_size(kept.path)
     said = f"{pluralise(deleted, 'answer')} deleted; the file has {format_bytes(size)} now."

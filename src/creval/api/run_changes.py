@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -17,7 +18,11 @@ def rename(run: str | Path, old: str, new: str) -> Result[int]:
     """Give a model of a run another name. `judge` goes on with edits of the new name; nothing is asked again."""
     with _open_for_change(run) as store:
         count = rename_model(store, old, new)
-    said = f"{escape_control(old)} is now {escape_control(new)}, with {pluralise(count, 'edit')}."
+    shown = escape_control(new)
+    said = (
+        f"{escape_control(old)} is now {shown}, with {pluralise(count, 'edit')}. From now on, judge its folder as "
+        f"--edits {shlex.quote(f'{shown}=FOLDER')}."
+    )
     return Result(count, CommandOutput([said], [], {"old": old, "new": new, "edits": count}))
 
 
@@ -25,7 +30,7 @@ def remove(run: str | Path, model: str) -> Result[int]:
     """Delete a model from a run, with its edits' entries and all that was said about them. Image files stay."""
     with _open_for_change(run) as store:
         count = delete_model(store, model)
-    said = f"{escape_control(model)} is removed, with {pluralise(count, 'edit')}; its image files are where they were."
+    said = f"{escape_control(model)} is removed, with {pluralise(count, 'edit')}; its image files are kept."
     return Result(count, CommandOutput([said], [], {"model": model, "edits": count}))
 
 

@@ -107,7 +107,7 @@ def check_title(title: str) -> str:
     """Return a name that a benchmark can have; one that is too long is an error."""
     title = " ".join(clean_text(title).split())
     if len(title) > _MAX_TITLE:
-        raise CrevalError(f"`name` has {len(title)} characters; {_MAX_TITLE} are the most.")
+        raise CrevalError(f"`name` has {len(title)} characters; at most {_MAX_TITLE} are allowed.")
     return title
 
 

@@ -57,7 +57,9 @@ def init_sample_table(
     check_title(name)
     held = find_table(folder, SAMPLE_FILES)
     if held and (images or table):
-        raise CrevalError(f"{folder} holds {held.name} already. Give another folder, or change that table.")
+        raise CrevalError(
+            f"{folder} holds {held.name} already. Leave out `images` and `table` to check it, or give another folder."
+        )
     copied, unreadable = 0, list[str]()
     if held is None:
         if images is None and table is None and not folder.is_dir():
@@ -93,7 +95,9 @@ def _write_table(folder: Path, images: Path | None, table: Path | None) -> tuple
                 rows.append(_normalise_row(row.cells, gathered))
         if rows and not any({"source", "instruction"} & row.keys() for row in rows):
             there = ", ".join(list(dict.fromkeys(name for row in rows for name in row))[:8])
-            raise CrevalError(f"{table} has no column source or instruction; it has {there}. Name its columns so.")
+            raise CrevalError(
+                f"{table} has neither a column 'source' nor 'instruction', but {there}. Rename its columns."
+            )
         if not rows:
             raise CrevalError(f"{table} has no row that can be read{f': {unreadable[0]}' if unreadable else ''}.")
     _number_ids(rows)

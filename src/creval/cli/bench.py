@@ -46,7 +46,7 @@ def _print_registries(titles: Mapping[str, str]) -> None:
     for name, title in titles.items():
         print(escape_control(f"{registry.benchmarks.label(name)}: {title}"))
     for each in (registry.protocols, registry.judges, registry.editors, registry.scales):
-        print(escape_control(f"\n{each.group.partition('.')[2]}: {', '.join(map(each.label, each.names()))}"))
+        print("\n" + escape_control(f"{each.group.partition('.')[2]}: {', '.join(map(each.label, each.names()))}"))
 
 
 def summarise_benchmark(benchmark: Benchmark) -> dict[str, Any]:
@@ -130,7 +130,8 @@ def _print_benchmark(summary: dict[str, Any]) -> None:
         weights = summary["weights"][metric].items()
         shown = ", ".join(f"{number} of weight {weight}" for weight, number in weights)
         questions.add_row(metric, str(count), shown)
-    out.print(questions)
+    if questions.row_count:
+        out.print(questions)
     for name, count in summary["subsets"].items():
         out.print(Text(escape_control(f"subset {name}: {count} samples")))
     missing = summary["images"]["missing"]

@@ -26,7 +26,7 @@ def rename(
 def remove(
     run: options.RunFolder,
     model: Annotated[str, typer.Argument(metavar="MODEL", help="A model of the run.")],
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")] = False,
     json: options.Json = False,
 ) -> None:
     """Delete a model from a run, with all that was said about it."""

@@ -134,8 +134,8 @@ def judge(
         console.print_note(*prompt_sentences(judging.benchmark.protocol.name, versions))
     if held := judging.count_cached_answers():
         console.print_note(
-            f"The cache has {pluralise(held, 'answer')} of this judge to all runs; the estimate does not know which of "
-            "them are needed here, so it may be too high."
+            f"The cache holds {pluralise(held, 'answer')} of this judge. The estimate does not know how many of them "
+            "this run can use, so it may be too high."
         )
     if dry_run:
         _note_unmatched(judging.found_edits.unmatched_files)

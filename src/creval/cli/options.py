@@ -63,9 +63,11 @@ Alpha = Annotated[float, typer.Option(metavar="RISK", help="The risk of a false 
 Margin = Annotated[float, typer.Option(metavar="POINTS", help="Differences up to this need no decision.")]
 Scale = Annotated[str | None, typer.Option(metavar="1-5", help="The scale of ratings whose rows state none.")]
 Seed = Annotated[int, typer.Option(min=0, help="Seed of the bootstrap.")]
-Host = Annotated[str, typer.Option(metavar="ADDRESS", help="Where to listen; others with the link can then come too.")]
+Host = Annotated[
+    str, typer.Option(metavar="ADDRESS", help="Address to listen on; off loopback, pages need the printed link.")
+]
 Port = Annotated[int, typer.Option(min=0, max=65535, help="0 takes a free one.")]
-Token = Annotated[bool, typer.Option("--token", help="Need a link with a token on loopback, too.")]
+Token = Annotated[bool, typer.Option("--token", help="Also require the link with a token on loopback.")]
 Open = Annotated[bool, typer.Option("--open/--no-open", help="Open it in the browser of this machine.")]
 Attempts = Annotated[int, typer.Option(min=1, help="Make a call that brings no reply up to N times.")]
 Timeout = Annotated[float, typer.Option(min=0.1, help="Seconds for a call.")]
@@ -80,7 +82,8 @@ KeepOld = Annotated[
 ]
 Redo = Annotated[bool, typer.Option("--redo", help="If the code or model has changed: make all of it again.")]
 Label = Annotated[
-    list[str] | None, typer.Option(metavar="NAME=SHOWN", help="Show a model so from now on; empty: as it is called.")
+    list[str] | None,
+    typer.Option(metavar="NAME=SHOWN", help="How to show a model from now on; empty removes the label."),
 ]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what it will take, and stop.")]
 

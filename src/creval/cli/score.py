@@ -56,7 +56,7 @@ def score(
     if json + csv + markdown + latex > 1:
         raise CrevalError("choose one of --json, --csv, --markdown and --latex.")
     if ((compact or values_only) and not latex) or (compact and values_only):
-        raise CrevalError("--latex goes with one of --compact and --values-only, and they with it.")
+        raise CrevalError("--compact and --values-only are for --latex, and exclude each other.")
     cells = LatexCells.COMPACT if compact else LatexCells.VALUES if values_only else LatexCells.FULL
     scoring = options.scoring(strict, subset, weights, models, missing, common_samples, resamples, seed)
     if save:

@@ -28,7 +28,7 @@ def find_damage(image: ImageFile.ImageFile, content: bytes) -> str:
         if pixels is None:
             return "a part of it is cut off or broken"
         whole = pixels * _MAX_DEFLATE_RATIO >= max(1, bits // 8)
-    return "" if whole else "the picture ends before its end"
+    return "" if whole else "its image data ends too early"
 
 
 def _png_pixel_bytes(content: bytes) -> int | None:

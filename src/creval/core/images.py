@@ -225,7 +225,7 @@ def _open_checked(
     except Image.DecompressionBombError as error:
         raise _too_many_pixels(path) from error
     except UnidentifiedImageError as error:
-        raise ImageError(f"{path} is not a picture that creval reads{_describe_non_image(start)}") from error
+        raise ImageError(f"{path} is not an image that creval reads{_describe_non_image(start)}") from error
     except Exception as error:  # decoders raise almost anything on broken data
         reason = (str(error) or type(error).__name__).rstrip(".")
         raise ImageError(f"{path} is damaged and cannot be opened ({reason}).") from error
@@ -257,7 +257,7 @@ def _explained(path: Path) -> Iterator[None]:
     except FileNotFoundError as error:
         raise ImageError(f"{path} does not exist.") from error
     except IsADirectoryError as error:
-        raise ImageError(f"{path} is a folder, not a picture.") from error
+        raise ImageError(f"{path} is a folder, not an image.") from error
     except (OSError, ValueError) as error:  # a path may be none at all
         raise ImageError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}.") from error
 

@@ -48,6 +48,11 @@ class Metric:
     measured_only: bool = False
 
     @property
+    def title(self) -> str:
+        """The name, with the label if that says more: `IF: instruction following`."""
+        return self.name if self.label == self.name else f"{self.name}: {self.label}"
+
+    @property
     def worst_value(self) -> float | None:
         """What no edit at all is worth: zero, where a scale begins there. No distance or cosine says so."""
         return 0.0 if self.higher_is_better and self.low == 0 and not self.measured_only else None
@@ -89,6 +94,14 @@ class Level:
     def groups_samples(self) -> bool:
         """Whether its groups are of samples, by their tags."""
         return self.name != "overall" and not self.groups_sub_scores and self.difference_of is None
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 OVERALL = Level("overall", "overall", ("overall",))
@@ -178,6 +191,13 @@ class ScoreSchema:
             if name in (level.name, level.plural):
                 return level
         raise unknown_name_error("level", name, [level.name for level in self.levels])
+
+    def group_title(self, level: str, group: str) -> str:
+        """Return a group's name, with its tag where groups of the tag are numbers or are called as those of another."""
+        own = [one for one in self.levels if one.name == level and one.groups_samples and one.mean_of is None]
+        others = {name for one in self.levels if one.name != level and one.mean_of is None for name in one.groups}
+        unclear = any(name in others or _is_number(name) for one in own for name in one.groups)
+        return f"{level.replace('_', ' ')}: {group}" if unclear else group
 
     def with_weights(self, weights: Mapping[str, float]) -> ScoreSchema:
         """Return the same schema with other weights in its composite, scaled to a sum of one."""

@@ -73,7 +73,7 @@ def parse_json_line(line: bytes) -> tuple[dict[str, Any], str]:
         found = parse_json(line.decode("utf-8-sig"))
     except (ValueError, RecursionError) as error:
         return {}, f"it is not valid JSON ({replace_lone_surrogates(str(error))[:200]})"
-    return (found, "") if isinstance(found, dict) else ({}, "it is no object")
+    return (found, "") if isinstance(found, dict) else ({}, "it is not a JSON object")
 
 
 def _parse_csv(path: Path, content: bytes) -> Iterator[TableRow]:
@@ -111,7 +111,7 @@ def _parse_head(path: Path, reader: Iterator[list[str]]) -> list[str]:
         raise CrevalError(f"{path}, line 1, cannot be read as CSV: {error}.") from error
     named = [name for name in names if name]
     if len(names) > MAX_COLUMNS:
-        raise CrevalError(f"{path} has {len(names):,} columns; {MAX_COLUMNS} are the most.")
+        raise CrevalError(f"{path} has {len(names):,} columns; at most {MAX_COLUMNS} are allowed.")
     if len(set(named)) < len(named):
         twice = next(name for at, name in enumerate(named) if name in named[:at])
         raise CrevalError(f"{path} names the column {twice!r} twice.")
@@ -128,7 +128,7 @@ def _row_problem(names: Sequence[str], cells: Sequence[str], filled: Mapping[str
         return "it has a cell in a column without a name"
     for cell in filled.values():
         if "\0" in cell:
-            return "it holds a character of value zero"
+            return "it holds a NUL character"
         if not cell.isascii() and any("\ud800" <= char <= "\udfff" for char in cell):
             return "it is not in UTF-8: save the table as CSV UTF-8"
     return ""

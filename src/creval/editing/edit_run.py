@@ -303,12 +303,12 @@ class EditRun:
         manifest = self._build_manifest()
         self.folder.mkdir(parents=True, exist_ok=True)  # for everybody: images are passed on
         with RunWriter(self.folder) as store, store.transaction():
-            known = len(store.manifest.get(VERSIONS_KEY, ()))
+            before = store.manifest.get(VERSIONS_KEY, ())
             self._require_same_settings(store.manifest, manifest)
             store.put_manifest(
                 manifest | {"editor_facts": self.session.facts, VERSIONS_KEY: self.session.history.entries}
             )
-            if self._if_changed.redo and len(self.session.history.entries) > max(known, 1):
+            if self._if_changed.redo and self.session.history.drops(before):
                 remove_images(self.folder, store.edits.values())
         self.session.get_budget = lambda: self._remaining_budget(self.folder)
         editors = self._make_runner(watch)
@@ -350,7 +350,7 @@ class EditRun:
         if before and min(before["draws"], self.draws) > 1:  # draws can be added, and those that are there stay
             manifest["draws"] = before["draws"] = now["draws"] = max(before["draws"], self.draws)
         names = ("benchmark", EDITOR_KEY, "editor_facts", "strategy", "judge", "reasoner", "seed", "draws")
-        labels = {EDITOR_KEY: "editor", "editor_facts": "editor's settings"}
+        labels = {EDITOR_KEY: "the editor", "editor_facts": "the editor's settings", "draws": "`draws`"}
 
         def select(held: Mapping[str, Any]) -> dict[str, Any]:
             chosen = {name: held.get(name) for name in names}
@@ -360,7 +360,7 @@ class EditRun:
             select(before) if stored else {},
             select(now),
             lambda name, before, now: (
-                f"{self.folder} was made with the {labels.get(name, name)} {_format_value(before)}, not "
+                f"{self.folder} was made with {labels.get(name, f'the {name}')} {_format_value(before)}, not "
                 f"{_format_value(now)}; give another `out`."
             ),
         )

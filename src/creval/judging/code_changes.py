@@ -36,7 +36,7 @@ class CodeChanges:
 
     def _is_redone(self, store: RunWriter, voice: str, history: VersionHistory) -> bool:
         before = store.manifest.get(CODE_VERSIONS_KEY, {}).get(voice, ())
-        return self._choice.redo and len(history.entries) > max(1, len(before))
+        return self._choice.redo and len(history.entries) >= len(before) and history.drops(before)
 
     def apply(self, store: RunWriter) -> list[str]:
         """Drop what is asked for again, and record the versions. Return notes about both."""

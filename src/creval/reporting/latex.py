@@ -54,7 +54,7 @@ def latex_table(
     for at, (level, group) in enumerate(() if wide else sample_groups):
         if several:
             lines += [r"\addlinespace"] if at else []
-            lines.append(_heading(group, count))
+            lines.append(_heading(card.table.schema.group_title(level, group), count))
         block = [ScoreColumn(card, level, group, column, model_groups) for column in columns]
         lines += _block(card, block, model_groups, cells)
     body = "\n".join(["\\toprule", *lines, "\\bottomrule"])
@@ -66,10 +66,10 @@ def _wide_head(spots: Sequence[ScoreColumn]) -> Iterator[str]:
     """Two lines: the groups with a rule under each, and the metrics."""
     groups: list[tuple[str, int]] = []
     for spot in spots:
-        if groups and groups[-1][0] == spot.group:
-            groups[-1] = spot.group, groups[-1][1] + 1
+        if groups and groups[-1][0] == spot.title:
+            groups[-1] = spot.title, groups[-1][1] + 1
         else:
-            groups.append((spot.group, 1))
+            groups.append((spot.title, 1))
     over = [f"\\multicolumn{{{wide}}}{{c}}{{{formatting.escape_latex(group)}}}" for group, wide in groups]
     yield _row(["", *over])
     rules, begin = [], 2

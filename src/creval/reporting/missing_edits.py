@@ -90,7 +90,8 @@ def _join_statuses(statuses: Collection[EditStatus]) -> str:
 def _format_status(status: EditStatus, reasons: Counter[str]) -> str:
     """So many, and why, where that says more than the status."""
     words = f"{reasons.total():,} {status}"
-    known = [(shorten_reason(reason, _MAX_CHARS), number) for reason, number in reasons.most_common() if reason]
+    said = ((reason.removeprefix(f"{status}: "), number) for reason, number in reasons.most_common() if reason)
+    known = [(shorten_reason(reason, _MAX_CHARS), number) for reason, number in said]
     if status is EditStatus.ABSENT or not known:
         return words
     alone = len(reasons) == 1

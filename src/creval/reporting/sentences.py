@@ -118,6 +118,9 @@ def samples_phrase(table: ScoreTable) -> str:
         samples = f"{len(table.samples):,} of {table.sample_count_before_common:,} samples{subset}"
         return f"{samples}, which all {models} have a score of"
     failed = ", those without an edit as failed" if table.missing == ZERO else ""
+    asked = int((table.total.sum(axis=(0, 2)) > 0).sum())
+    if asked < len(table.samples) and not any(table.unsupported.values()):
+        return f"{asked:,} of {pluralise(len(table.samples), 'sample')}{subset} (the others have no questions){failed}"
     return f"{pluralise(len(table.samples), 'sample')}{subset}{failed}"
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from creval.analysis.correction import CorrectedScores
 from creval.core import formatting
-from creval.core.errors import require_known
+from creval.core.errors import CrevalError, require_known
 from creval.reporting import numbers
 from creval.reporting.output import BEST, ITALIC, SECOND, OutputTable, Row, TableCell
 from creval.stats.scorecard import AVERAGE_MODEL, SAMPLE_LEVEL, Scorecard, ScoreEstimate
@@ -28,19 +28,27 @@ _MARKS = {1: BEST, 2: SECOND}
 
 def select_groups(card: Scorecard, names: Sequence[str]) -> SampleGroups:
     """The groups with samples that names stand for: of a level, in the singular or the plural, or by themselves."""
-    levels = card.table.schema.levels
+    schema, levels = card.table.schema, card.table.schema.levels
     known = {name: level.name for level in levels for name in (level.name, level.plural)}
     known |= {SAMPLE_LEVEL: SAMPLE_LEVEL, "samples": SAMPLE_LEVEL}
-    alone = {group: level.name for level in levels for group in level.groups}
+    alone = [(level.name, group) for level in levels for group in level.groups]
+    titled = {schema.group_title(*place): place for place in alone}
     found: list[tuple[str, str]] = []
     for name in names:
-        if name in alone and name not in known:
-            found.append((alone[name], name))
+        same = [titled[name]] if name in titled else [place for place in alone if place[1] == name]
+        if len(same) > 1 and name not in known:
+            raise CrevalError(f"several levels have a group {name!r}: give {_list_titles(card, same)}.")
+        if same and name not in known:
+            found += same
             continue
-        shown = [*(level.name for level in levels), SAMPLE_LEVEL, *alone]
+        shown = [*(level.name for level in levels), SAMPLE_LEVEL, *titled]
         level = known[name] if name in known else require_known("level or group", name, shown)
         found += [(level, group) for group in card.groups(level)]
     return found
+
+
+def _list_titles(card: Scorecard, places: SampleGroups) -> str:
+    return " or ".join(f'"{card.table.schema.group_title(*place)}"' for place in places)
 
 
 def visible_columns(card: Scorecard) -> list[str]:
@@ -100,6 +108,7 @@ class ScoreColumn:
 
     def __init__(self, card: Scorecard, level: str, group: str, column: str, model_groups: ModelGroups):
         self.card, self.level, self.group, self.column = card, level, group, column
+        self.title = card.table.schema.group_title(level, group)
         self.marks = best_and_second(card, level, group, column, model_groups)
         self.digits = card.table.schema.find_metric(column).digits
         minus = level != SAMPLE_LEVEL and card.table.schema.find_level(level).difference_of is not None
@@ -138,7 +147,7 @@ def score_tables(
     their coverage and intervals, with `ranking_first` the column that ranks first."""
     rest = [pair for pair in sample_groups if pair[0] != SAMPLE_LEVEL]
     for pairs in _split_by_width(card, rest, model_groups, width) if width else [[pair] for pair in rest]:
-        title = "" if width or rest == [("overall", "overall")] else pairs[0][1]
+        title = "" if width or rest == [("overall", "overall")] else card.table.schema.group_title(*pairs[0])
         columns = score_columns(card, pairs, model_groups, ranking_first=ranking_first)
         yield _score_table(card, columns, model_groups, title, wide=bool(width))
 
@@ -155,7 +164,7 @@ def _split_by_width(
         for spot in score_columns(card, [pair], model_groups):
             cells = [_table_cell(spot, name) for name in names]
             lines = (line for cell in cells for line in (cell.text, cell.below))
-            texts = [formatting.escape_control(spot.group), *lines]
+            texts = [formatting.escape_control(spot.title), *lines]
             needed += max(map(len, texts)) + _MARGIN
         if fitting and taken + needed > width:
             yield fitting
@@ -203,7 +212,7 @@ def _score_table(
         if name == AVERAGE_MODEL:
             breaks.add(len(rows))
         rows.append([name, *(_table_cell(spot, name) for spot in score_columns)])
-    columns = [f"{spot.group}\n{spot.column}" if wide else spot.column for spot in score_columns]
+    columns = [f"{spot.title}\n{spot.column}" if wide else spot.column for spot in score_columns]
     return OutputTable(["model", *columns], rows, title, section_starts=frozenset(breaks))
 
 
@@ -232,7 +241,7 @@ def markdown_table(
     spots = score_columns(card, sample_groups, model_groups) if wide else []
     columns = columns_with_data(card, sample_groups)
     escape = formatting.escape_markdown
-    head = ["model", *(f"{escape(spot.group)} {spot.column}" for spot in spots)]
+    head = ["model", *(f"{escape(spot.title)} {spot.column}" for spot in spots)]
     rows: list[list[str]] = []
     blocks = [("", spots)] if wide else list(_group_blocks(card, sample_groups, columns, model_groups))
     if not wide:
@@ -265,7 +274,8 @@ def _group_blocks(
 ) -> Iterator[tuple[str, list[ScoreColumn]]]:
     """The columns of each group of samples."""
     for level, group in sample_groups:
-        yield group, [ScoreColumn(card, level, group, column, model_groups) for column in columns]
+        title = card.table.schema.group_title(level, group)
+        yield title, [ScoreColumn(card, level, group, column, model_groups) for column in columns]
 
 
 def csv_table(card: Scorecard, sample_groups: SampleGroups, model_groups: ModelGroups | None = None) -> str:

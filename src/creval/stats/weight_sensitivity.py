@@ -72,7 +72,7 @@ def analyse_sensitivity(scorecard: Scorecard, steps: int = GRID_STEPS) -> Sensit
     made, formula = scorecard.table.schema.composite, scorecard.table.schema.formula
     if made is None:
         why = f" ({formula})" if formula else ""
-        raise CrevalError(f"these scores have no composite of weighted metrics{why}, so no weights.")
+        raise CrevalError(f"these scores have no composite of weighted metrics{why}, so there are no weights to vary.")
     metrics = tuple(made.weights)
     models = scorecard.models
     values = [[scorecard.cell(name, metric).value for metric in metrics] for name in models]

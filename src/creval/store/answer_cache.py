@@ -39,12 +39,15 @@ class CachedAnswer(NamedTuple):
 
 
 class JudgeShare(NamedTuple):
-    """What the cache holds of one judge: answers, bytes, what they had cost, and when they were made (Unix time)."""
+    """What the cache holds of one judge: answers, bytes, what they had cost, and when they were made (Unix time).
+
+    The cost is None if no price is known.
+    """
 
     judge: str
     answers: int
     size: int
-    cost: float
+    cost: float | None
     oldest: float
     newest: float
 
@@ -128,7 +131,7 @@ class AnswerCache:
         if not self.path.is_file():
             return []
         query = (
-            f"SELECT judge, count(*), sum({_ROW_BYTES}), total(cost), min(made), max(made) FROM answers"
+            f"SELECT judge, count(*), sum({_ROW_BYTES}), sum(cost), min(made), max(made) FROM answers"
             " GROUP BY judge ORDER BY 2 DESC, 1"
         )
         with _reporting(self.path), closing(_connect(self.path, 10)) as connection:

@@ -57,6 +57,15 @@ class VersionHistory(NamedTuple):
                 break
         return found
 
+    def drops(self, stored: Sequence[Mapping[str, Any]]) -> bool:
+        """Return whether results that are in use in a stored history are not in use in this one."""
+        before = VersionHistory(tuple(stored)).usable if stored else [0]
+        return not set(before) <= set(self.usable)
+
+    def without_older(self) -> VersionHistory:
+        """Return the history with only the current version's results in use."""
+        return VersionHistory((*self.entries[:-1], {**self.entries[-1], "keeps_older": False}))
+
     def with_current(self, fingerprint: Fingerprint) -> VersionHistory:
         """Return the history with more known about the current version, which keeps its digest."""
         entry = self.entries[-1]
@@ -77,7 +86,8 @@ def continue_history(
     """Return the history with the version that runs now.
 
     A folder of an older creval knows no versions (None): it is continued, and the present one recorded. A change
-    raises `CrevalError` unless a choice says what follows. `what` and `other` say in the error what has changed
+    raises `CrevalError` unless a choice says what follows. `redo` also drops results of older versions that were kept
+    until now. `what` and `other` say in the error what has changed
     ("outputs/x was made with another version of python:x:y") and what else can be done (another `out`).
     """
     choice.check()
@@ -88,7 +98,8 @@ def continue_history(
     before = history.entries[-1]["fingerprint"]
     changes = list(find_changes(before, now["fingerprint"]))
     if not changes:
-        return history.with_current(now["fingerprint"])
+        in_use = history.without_older() if choice.redo and len(history.usable) > 1 else history
+        return in_use.with_current(now["fingerprint"])
     if not (choice.keep_old or choice.redo):
         shown = ", ".join(changes[:_MAX_SHOWN]) + (
             f" and {len(changes) - _MAX_SHOWN} more" * (len(changes) > _MAX_SHOWN)

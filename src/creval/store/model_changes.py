@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from creval.core.call import CallKey
-from creval.core.edit_record import EditKey
+from creval.core.edit_record import EditKey, EditStatus
 from creval.core.errors import CrevalError, require_known
 from creval.store.edit_folders import EDITOR_KEY
 from creval.store.run import LABELS_KEY, PROVENANCE_KEY, is_showable
@@ -15,12 +15,13 @@ from creval.store.writer import RunWriter
 
 
 def rename_model(store: RunWriter, old: str, new: str) -> int:
-    """Give a model another name wherever a run has it; return how many edits it has."""
+    """Give a model another name wherever a run has it; return how many edits it has made."""
     old = _find_model(store, old)
     check_name(new, "name")
     if new in _list_models(store):
         raise CrevalError(f"{store.folder} has a model {new!r} already.")
     with store.transaction():
+        made = _count_made(store, old)
         rows = store.execute("SELECT id, sample, draw, detail FROM edits WHERE system = ?", (old,)).fetchall()
         for number, sample, draw, detail in rows:
             renamed = json.dumps(_rename_in_detail(json.loads(detail), old, new), ensure_ascii=False)
@@ -36,11 +37,11 @@ def rename_model(store: RunWriter, old: str, new: str) -> int:
             changed["stopping"] = _replace_name(manifest["stopping"], old, new)
         store.put_manifest(changed)
     store.reload()
-    return len(rows)
+    return made
 
 
 def delete_model(store: RunWriter, model: str) -> int:
-    """Delete a model's edits and all that was said about them; return how many edits it had."""
+    """Delete a model's edits and all that was said about them; return how many edits it had made."""
     model = _find_model(store, model)
     mine = "SELECT id FROM edits WHERE system = ?"
     with store.transaction():
@@ -50,7 +51,8 @@ def delete_model(store: RunWriter, model: str) -> int:
             f"asks WHERE edit IN ({mine})",
         ):
             store.execute(f"DELETE FROM {doomed}", (model,))
-        count = store.execute("DELETE FROM edits WHERE system = ?", (model,)).rowcount
+        count = _count_made(store, model)
+        store.execute("DELETE FROM edits WHERE system = ?", (model,))
         manifest = store.manifest
         changed: dict[str, Any] = {
             key: {name: value for name, value in manifest[key].items() if name != model}
@@ -64,6 +66,11 @@ def delete_model(store: RunWriter, model: str) -> int:
     return count
 
 
+def _count_made(store: RunWriter, model: str) -> int:
+    made = "SELECT count(*) FROM edits WHERE system = ? AND status = ?"
+    return int(store.execute(made, (model, EditStatus.DONE)).fetchone()[0])
+
+
 def set_labels(store: RunWriter, labels: Mapping[str, str]) -> dict[str, str]:
     """Keep the names under which models are shown; an empty one takes a label back. Return all that hold now."""
     held = dict(store.manifest.get(LABELS_KEY) or {})
@@ -75,7 +82,9 @@ def set_labels(store: RunWriter, labels: Mapping[str, str]) -> dict[str, str]:
         check_name(label, "label")
         others = {held.get(other, other) for other in _list_models(store) if other != name}
         if label in others or label in _list_models(store):
-            raise CrevalError(f"`label` {name}={label!r}: another model of {store.folder} is shown so already.")
+            raise CrevalError(
+                f"`label` {name}={label!r}: another model of {store.folder} has this name or label already."
+            )
         held[name] = label
     with store.transaction():
         store.put_manifest({LABELS_KEY: held})

@@ -122,7 +122,9 @@ class Run:
                     _show_labels(self._connection, chosen)
                     vars(self).pop("manifest")  # it names models, too
             if not is_begun:
-                raise CrevalError(f"{folder} holds nothing yet: what began it did not finish. Repeat it.")
+                raise CrevalError(
+                    f"{folder} holds nothing yet: the command that made it did not finish. Repeat that command."
+                )
         except BaseException:
             self.close()
             raise
@@ -481,7 +483,7 @@ def _runs_inside(folder: Path) -> str:
     """Return what to do with a folder that is no run."""
     inside = find_databases(folder)
     if not inside:
-        return "Make one with `creval replay`."
+        return "Make one with `creval judge`."
     more = f" and {len(inside) - 5} more" if len(inside) > 5 else ""
     return f"Give one of those in it: {', '.join(map(str, inside[:5]))}{more}."
 

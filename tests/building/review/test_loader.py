@@ -56,6 +56,15 @@ def test_each_kind_has_its_review(tmp_path: Path) -> None:
     assert len(steps.groups()) == 10
 
 
+def test_a_review_is_called_as_its_benchmark(tmp_path: Path) -> None:
+    build(tmp_path, Model())
+    chains = rows(tmp_path / "rows")
+    for folder in (tmp_path / "bench", chains):
+        (folder / "benchmark.json").write_text('{"name": "Rain and sun"}')
+    assert open_review(tmp_path / "bench").title == "Rain and sun"
+    assert open_review(chains).title == "Rain and sun · Complex-Edit: atomic edits and their compounds"
+
+
 def test_what_was_not_built_is_refused(tmp_path: Path) -> None:
     with pytest.raises(CrevalError, match="not a folder"):
         open_review(tmp_path / "nowhere")

@@ -91,6 +91,8 @@ def test_a_metric_is_called_best_only_where_that_is_decided() -> None:
     assert clear.startswith("Of 3 metrics, good goes best with people's overall over samples, within each of 2 models")
     alike = with_metrics(first=3.0, second=3.0, bad=30.0)
     (open_, *_) = alignment_output(alike, {}).sentences
-    assert open_.startswith("Which of 3 metrics goes best with people's overall over samples, within each of 2 models")
-    assert "is not decided: first and second cannot be told apart (Spearman 0." in open_
+    assert open_.startswith(
+        "It is not decided which of 3 metrics goes best with people's overall over samples, within each of 2 models"
+    )
+    assert ": first and second cannot be told apart (Spearman 0." in open_
     assert set(indistinguishable_from_best(alike.rating_alignments[0].metric_alignments)) == {"first", "second"}

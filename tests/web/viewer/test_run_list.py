@@ -56,6 +56,14 @@ def test_the_list_has_every_run_and_no_folder_of_edits(client: TestClient, folde
     ]
 
 
+def test_the_list_shows_titles_and_marks_rehearsals(client: TestClient, folder: Path) -> None:
+    with RunWriter(folder / "first") as store, store.transaction():
+        store.put_manifest({"title": "Rain and sun", "judge": "rehearsal:fake"})
+    page = unescape(client.get("/").text)
+    assert "Rain and sun (" in page
+    assert "rehearsal:fake (rehearsal answers, not a judge's)" in page
+
+
 @pytest.mark.parametrize("start", ["/run/first/", "/run/a%20%22b%22%20%3Ci%3E%26%23%3F/"])
 def test_every_link_of_a_run_stays_in_it(client: TestClient, start: str) -> None:
     seen, left = set[str](), [start]

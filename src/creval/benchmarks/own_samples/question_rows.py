@@ -32,6 +32,7 @@ class QuestionCollector:
 
     def __init__(self, has_source: Mapping[str, bool], issues: IssueList) -> None:
         self._has_source, self._issues = has_source, issues
+        self._left_out = {issue.item for issue in issues} - has_source.keys()
         self._counts: dict[tuple[str, str], int] = {}
         self.questions: dict[str, list[Question]] = {}
         self.metrics: dict[str, None] = {}
@@ -41,11 +42,8 @@ class QuestionCollector:
         entry = {_ALIASES.get(name, name): value for name, value in cells.items()}
         sample = clean_text(entry.get("sample"))
         if sample not in self._has_source:
-            note = (
-                "give the id of a sample that can be used"
-                if sample
-                else "say in the column sample which one it is about"
-            )
+            note = "give the id of a sample that can be used" if sample else "name its sample in the column 'sample'"
+            note = "the row of its sample is left out, too" if sample[:200] in self._left_out - {""} else note
             self._issues.add("question without a sample", where, f"{note}; the question is left out", sample[:200])
         else:
             self._add(sample, entry, where)
@@ -68,7 +66,7 @@ class QuestionCollector:
     def _add(self, sample: str, entry: Mapping[str, Any], where: str) -> None:
         metric, text = clean_text(entry.get("metric")) or DEFAULT_METRIC, clean_text(entry.get("question"))
         if not text:
-            return self._skip("empty question", where, sample, "write it in the column question")
+            return self._skip("empty question", where, sample, "write it in the column 'question'")
         if metric.casefold() == COMPOSITE or not _METRIC_NAME.fullmatch(metric):
             note = f"a metric's name has up to 40 letters, digits, blanks and . + - ' ( ) _, and is not {COMPOSITE}"
             return self._skip("unusable metric", where, sample, note, metric)

@@ -76,11 +76,11 @@ class SampleParser:
         name = clean_text(fields.get("source"))
         identity = clean_text(fields.get("id")) or filename_stem(name)
         if not identity:
-            raise _UnusableRowError("no id", "name an image in the column source, or give an id")
+            raise _UnusableRowError("no id", "name an image in the column 'source', or give an id")
         if not instruction:
-            raise _UnusableRowError("no instruction", "say in the column instruction what to change", identity)
+            raise _UnusableRowError("no instruction", "write what to change in the column 'instruction'", identity)
         if not name and self.has_sources:
-            raise _UnusableRowError("no source", "name its image in the column source", identity)
+            raise _UnusableRowError("no source", "name its image in the column 'source'", identity)
         source = self._resolve_image(row, identity, "source", name) if name else None
         mask_name, reference_names = clean_text(fields.get("mask")), split_cell(fields.get("references"))
         mask = self._resolve_image(row, identity, "mask", mask_name) if mask_name else None
@@ -129,7 +129,7 @@ class SampleParser:
             if not text:
                 continue
             if name in RESERVED_TAGS or not name or not name.isprintable() or "," in name:
-                self._note_tag(row, identity, name, "no tag can be called so: give the column another name")
+                self._note_tag(row, identity, name, "this name cannot be a tag: rename the column")
             elif len(text) > _MAX_TAG_LENGTH or len(name) > _MAX_TAG_LENGTH:
                 self._note_tag(row, identity, name, f"a tag has at most {_MAX_TAG_LENGTH} characters")
             elif name not in self._tags and len(self._tags) == _MAX_TAGS:

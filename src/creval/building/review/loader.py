@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from creval.benchmarks import read_title
 from creval.benchmarks.complex_edit.rows import has_row_files
 from creval.benchmarks.complexbench_edit.release import find_complexbench_folder
 from creval.benchmarks.creval.release import find_creval_folder
@@ -29,6 +30,8 @@ def open_review(path: Path) -> Review:
             f"{path} holds nothing to review: `creval build creval`, `complex-edit`, "
             "`complexbench` and `ice` make what is reviewed."
         )
+    if name := read_title(path):
+        review.title = name if isinstance(review, CrevalReview) else f"{name} · {review.title}"
     return review
 
 

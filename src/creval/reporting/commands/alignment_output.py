@@ -80,7 +80,7 @@ def _agreement_sentence(target: RatingAlignment) -> str:
         values = [_mean_spearman(held, over).value or 0.0 for held in there if held.metric in best]
         ends = " to ".join(format_value(of(values), _CORRELATION) for of in (min, max))
         sentence = (
-            f"Which of {len(there)} metrics goes best with {thing} {where}, is not decided: {alike} cannot be told "
+            f"It is not decided which of {len(there)} metrics goes best with {thing} {where}: {alike} cannot be told "
             f"apart (Spearman {ends})."
         )
     ceiling = target.ceiling and target.ceiling.over_samples.mean["spearman"]

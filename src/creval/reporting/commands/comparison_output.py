@@ -81,7 +81,7 @@ def _differences_table(comparison: Comparison) -> OutputTable:
                 estimate_cell(cell, card.find_metric(column).digits, "+", STRONG if _excludes_zero(cell) else FAINT)
                 for column, cell in zip(columns, cells, strict=True)
             )
-            rows.append([group, *shown])
+            rows.append([card.group_title(level, group), *shown])
     title = " minus ".join(comparison.table.models)
     return OutputTable(
         ["group", *columns],
@@ -96,7 +96,7 @@ def _sample_table(comparison: Comparison, gap: SampleGap) -> OutputTable:
     """A sample in which the two are far apart, with the questions and measurements that make it so."""
     rank = comparison.table.schema.ranking_column
     scores = " against ".join(f"{scores[rank] or 0:.3g}" for scores in (gap.first, gap.second))
-    more = len(gap.questions) - _MAX_QUESTIONS
+    more = max(0, len(gap.questions) - _MAX_QUESTIONS)
     rows: list[Row] = [
         [f"{one.question.id}, weight {one.question.weight:g}: {one.question.text}", *_format_answers(one)]
         for one in gap.questions[:_MAX_QUESTIONS]
@@ -110,7 +110,7 @@ def _sample_table(comparison: Comparison, gap: SampleGap) -> OutputTable:
         ["question or measurement" if gap.questions and gap.measurements else head, *comparison.table.models],
         rows,
         title=f"{gap.sample}: {rank} {scores}. {gap.instruction}",
-        caption=f"and {more} more questions" if more > 0 else "",
+        caption=f"and {pluralise(more, 'more question')}" if more else "",
     )
 
 

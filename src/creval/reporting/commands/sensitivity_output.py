@@ -56,7 +56,7 @@ def _best_sentence(sensitivity: Sensitivity) -> str:
     weights = f"{_format_ratio(sensitivity.own_weights)} ({', '.join(sensitivity.metrics)})"
     decided = 100 * sensitivity.decided_shares[sensitivity.best]
     name = escape_control(sensitivity.best)
-    shares = f"under {share:.0f} % of all weights, which is decided under {decided:.0f} %"
+    shares = f"under {share:.0f} % of all weights; its lead is decided under {decided:.0f} %"
     sentence = f"{name} is best at {weights}, and {shares}."
     if not sensitivity.best_is_decided and len(sensitivity.models) > 1:
         sentence = f"Who is best at {weights} is not decided. {name} comes first there, and {shares}."

@@ -13,7 +13,7 @@ from creval.store.manifest import benchmark_title
 
 FILES = {
     "verdicts": "one row a verdict: what one judge said in one repeat to one question on one edit",
-    "answers": "one row for each question about an edit: what several answers come to; only where there are several",
+    "answers": "one row for each question about an edit with several answers: their majority or mean",
     "scores": "one row a cell: each level, group, model and metric",
     "sample_scores": "one row for each model, sample and metric; several draws are averaged",
     "samples": "one row a sample",

@@ -153,7 +153,7 @@ def _panel_title(card: Scorecard, column: str, cells: Sequence[Sequence[ScoreEst
     best = "" if metric.higher_is_better else ", lower is better"
     reaches = [(c.high - c.low) / 2 for row in cells for c in row if c.high is not None and c.low is not None]
     sure = f"; intervals ± {format_value(float(np.mean(reaches)), metric.digits)}" if reaches else ""
-    return f"{wrap_label(f'{column}: {metric.label}', 54, 1)}\ncentre {low:g}, edge {high:g}{best}{sure}"
+    return f"{wrap_label(metric.title, 54, 1)}\ncentre {low:g}, edge {high:g}{best}{sure}"
 
 
 def _draw_spoke_label(axes: Any, angle: float, words: str, out: float, *, crowded: bool) -> None:

@@ -27,7 +27,7 @@ def repeat_variation(repeats: RepeatVariation, card: ScoreSchema, *, about: str 
         metric = card.find_metric(name)
         scales.setdefault((metric.low, metric.high), []).append(name)
     order = list(repeats.values)
-    labels = (f"{escape_plot_text(name)}: {escape_plot_text(card.find_metric(name).label)}" for name in order)
+    labels = (escape_plot_text(card.find_metric(name).title) for name in order)
     made, body = canvas.make_figure(
         "How much a sample's score varies when it is measured again",
         f"{about}Marks: observed, half the range of four means over distinct measurements, "

@@ -24,7 +24,8 @@ def format_metric_scale(metric: Metric) -> str:
 
 def axis_label(metric: Metric, column: str) -> str:
     """What an axis of a metric's values says."""
-    return f"{escape_plot_text(metric.label)} ({escape_plot_text(column)}, {format_metric_scale(metric)})"
+    name = "" if metric.label == column else f"{escape_plot_text(column)}, "
+    return f"{escape_plot_text(metric.label)} ({name}{format_metric_scale(metric)})"
 
 
 def clip_to_range(limits: tuple[float, float], metric: Metric) -> tuple[float, float]:
@@ -36,7 +37,7 @@ def clip_to_range(limits: tuple[float, float], metric: Metric) -> tuple[float, f
 def column_heading(card: Scorecard, column: str, level: str = "overall", panels: int = 4) -> str:
     """A column by its name, its words and its range, so wide that so many panels can stand side by side."""
     metric = card.table.schema.find_metric(column)
-    words = wrap_label(f"{column}: {metric.label}", 100 // panels, 3)
+    words = wrap_label(metric.title, 100 // panels, 3)
     if card.table.schema.find_level(level).difference_of is not None:
         return f"{words}\n(differences, of {metric.low:g} to {metric.high:g})"
     return f"{words}\n({format_metric_scale(metric)})"

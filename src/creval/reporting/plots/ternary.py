@@ -93,7 +93,9 @@ def _region_label(sensitivity: Sensitivity, shown: Mapping[str, str], at: int, r
     equal = np.abs(sensitivity.values - sensitivity.values[at]).max(axis=1) < _TOLERANCE
     several = [shown[name] for name, same in zip(sensitivity.models, equal, strict=True) if same]
     part = 100 * _polygon_area(region) / _polygon_area(_CORNERS)
-    decided = "" if any(sensitivity.decided_shares[sensitivity.models[n]] for n in np.flatnonzero(equal)) else ", open"
+    decided = (
+        "" if any(sensitivity.decided_shares[sensitivity.models[n]] for n in np.flatnonzero(equal)) else ", not decided"
+    )
     return "\n".join([*several, f"{part:.0f} %{decided}" if part >= 1 else f"under 1 %{decided}"])
 
 

@@ -39,13 +39,13 @@ def _content_type(request: Request) -> str:
 async def _read_body(request: Request) -> bytes:
     told = request.headers.get("content-length", "")
     if told.isascii() and told.isdigit() and int(told[:12]) > MAX_BODY_BYTES:
-        raise HTTPException(413, f"More than {MAX_BODY_BYTES >> 10} kB are not read.")
+        raise HTTPException(413, f"A request has at most {MAX_BODY_BYTES >> 10} kB.")
     try:
         return await asyncio.wait_for(_read_stream(request), BODY_SECONDS)
     except ClientDisconnect as error:
         raise HTTPException(400, "It ended before its end.") from error
     except asyncio.TimeoutError as error:
-        raise HTTPException(408, "It took too long to come.", {"Connection": "close"}) from error
+        raise HTTPException(408, "The request took too long.", {"Connection": "close"}) from error
 
 
 async def _read_stream(request: Request) -> bytes:
@@ -53,7 +53,7 @@ async def _read_stream(request: Request) -> bytes:
     async for part in request.stream():
         body += part
         if len(body) > MAX_BODY_BYTES:
-            raise HTTPException(413, f"More than {MAX_BODY_BYTES >> 10} kB are not read.")
+            raise HTTPException(413, f"A request has at most {MAX_BODY_BYTES >> 10} kB.")
     return bytes(body)
 
 

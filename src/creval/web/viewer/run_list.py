@@ -19,6 +19,8 @@ from starlette.types import Receive, Scope, Send
 
 from creval.analysis.scoring_options import ViewOptions
 from creval.core.errors import CrevalError
+from creval.providers.catalog import describe_judge
+from creval.reporting.sentences import benchmark_phrase
 from creval.store import DATABASE
 from creval.store.edit_folders import EDITOR_KEY
 from creval.store.readonly import read_stored_metrics
@@ -112,12 +114,10 @@ class RunList:
 def _run_line(folder: Path) -> RunLine:
     try:
         with Run(folder) as run:
-            asked = run.manifest["protocol"]
-            protocol = "" if asked == run.manifest["benchmark"] else f", asked as {asked}"
             return RunLine(
                 folder.name,
-                f"{run.manifest['benchmark']}{protocol}",
-                run.manifest["judge"] or "none: measured",
+                benchmark_phrase(run.manifest),
+                describe_judge(run.manifest["judge"]) or "none: measured",
                 len(run.models),
                 run.count_verdicts(),
                 str(run.manifest.get("date", "")),
