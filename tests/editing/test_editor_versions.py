@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import sys
 from collections import Counter
@@ -184,3 +185,16 @@ def test_an_image_is_kept_once(bench: Path) -> None:
     stored = {path.stat().st_ino for path in Path("M/.made").iterdir()}
     assert len(placed) == 5
     assert {path.stat().st_ino for path in placed} <= stored
+
+
+def test_where_there_are_no_hard_links_images_are_copied_once(bench: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise OSError(errno.EPERM, "no hard links here")
+
+    monkeypatch.setattr(Path, "hardlink_to", refuse)
+    editor = write_function("red")
+    run_of(bench, editor).run()
+    placed = {path: path.stat().st_ino for path in Path("M").glob("*.png")}
+    assert len(placed) == 5
+    assert run_of(bench, editor).run().progress.requests_sent == 0
+    assert {path: path.stat().st_ino for path in Path("M").glob("*.png")} == placed
