@@ -25,15 +25,22 @@ _MAKER = {
     "judge": str,
 }
 _LEVEL = {"name!": str, "plural!": str, "groups!": [str], "of!": (str, None), "parts!": bool, "minus!": ([str], None)}
+_VERSION = {"version!": str, "fingerprint!": {str: object}, "keeps_older": bool}
 MANIFEST = {
     **dict.fromkeys(("benchmark", "protocol", "judge", "benchmark_folder", "questions_digest", "answers_folder"), str),
-    **dict.fromkeys(("date", "creval", "python", "editor", "strategy", "reasoner", "system"), str),
-    **dict.fromkeys(("problems", "repeat"), int),
+    **dict.fromkeys(("date", "creval", "python", "editor", "strategy", "reasoner", "system", "title"), str),
+    **dict.fromkeys(("problems", "repeat", "draws"), int),
     "levels": [_LEVEL],
     "prompts": ({str: str}, [str]),
     "settings": {str: object},
     "judges": [{str: object}],
-    "edits_folders": [str],
+    **dict.fromkeys(("edits_folders", "judge_addresses", "question_metrics"), [str]),
+    "labels": {str: str},
+    **dict.fromkeys(("scoring", "hub_commits", "editor_facts"), {str: object}),
+    "editor_versions": [_VERSION],
+    "reported model": str,
+    "code_versions": {str: [_VERSION]},
+    "stopping": ({str: object}, None),
     "makers": {str: _MAKER},
 }
 _STEP = {CLOSED: True, "text!": str, "kind": str, "needs!": [int], "boxes!": [[_NUMBER]], "old": str, "new": str}
