@@ -149,6 +149,12 @@ def test_a_strangers_labels_cannot_do_harm(run: Path) -> None:
         store.put_manifest({"labels": "no mapping"})
     with open_run(run, labels=True) as opened:
         assert "Careful" in opened.models
+    for way in ("--json", "--markdown"):
+        assert creval("score", run, way, *FEW).returncode == 0
+    library.rename(run, "Careful", "Other")
+    library.label(run, {"Other": "Shown"})
+    with open_run(run, labels=True) as opened:
+        assert "Shown" in opened.models
 
 
 @pytest.mark.parametrize("name", ["Careful", "Shown"])

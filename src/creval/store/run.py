@@ -143,6 +143,8 @@ class Run:
     def manifest(self) -> Mapping[str, Any]:
         """Everything that the run can be repeated from."""
         held = read_manifest(self._connection, self.folder / DATABASE)
+        if LABELS_KEY in held:
+            held[LABELS_KEY] = read_labels(held)
         if self.labels:
             makers = {self.resolve_model(name): made for name, made in held.get(PROVENANCE_KEY, {}).items()}
             held |= {LABELS_KEY: self.labels, **({PROVENANCE_KEY: makers} if makers else {})}
@@ -150,8 +152,7 @@ class Run:
 
     def _find_usable_labels(self) -> dict[str, str]:
         """The labels of the run's models by which they can still be told apart."""
-        held = self.manifest.get(LABELS_KEY)
-        given = {name: text for name, text in (held if isinstance(held, dict) else {}).items() if is_showable(text)}
+        given = self.manifest.get(LABELS_KEY, {})
         names = [name for (name,) in self._connection.execute("SELECT DISTINCT system FROM edits")]
         shown = Counter(given.get(name, name) for name in names)
         return {name: given[name] for name in names if name in given and shown[given[name]] == 1}
@@ -498,6 +499,12 @@ def open_run(folder: str | Path, *, labels: bool = False) -> Run:
 def is_showable(name: object) -> bool:
     """Return whether a text can be a model's name or label: 1 to 200 printable characters, no spaces around them."""
     return isinstance(name, str) and 0 < len(name) <= 200 and name.isprintable() and name == name.strip()
+
+
+def read_labels(manifest: Mapping[str, Any]) -> dict[str, str]:
+    """Return a run's labels, as far as a stranger's can be shown."""
+    held = manifest.get(LABELS_KEY)
+    return {name: text for name, text in held.items() if is_showable(text)} if isinstance(held, dict) else {}
 
 
 def _show_labels(connection: sqlite3.Connection, labels: Mapping[str, str]) -> None:
