@@ -137,6 +137,7 @@ def test_damage_ends_in_a_sentence_in_reports_and_exports(stores: Path, tmp_path
         ("DELETE FROM manifest WHERE key = 'judge'", "its manifest lacks judge"),
         ("INSERT INTO manifest VALUES ('editor_versions', '[{}]')", "its manifest/editor_versions/0 lacks version"),
         ("INSERT INTO manifest VALUES ('editor_facts', '[]')", "its manifest/editor_facts is list"),
+        ("INSERT INTO manifest VALUES ('title', json_quote(hex(zeroblob(600000))))", "title has 1,200,000 characters"),
         ("INSERT INTO manifest VALUES ('draws', '\"2\"')", "its manifest/draws is str"),
         ("INSERT INTO manifest VALUES ('code_versions', '{\"j\": 1}')", "its manifest/code_versions/j is int"),
     ],

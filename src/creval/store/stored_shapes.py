@@ -14,6 +14,7 @@ from typing import Any
 from creval.core.files import replace_lone_surrogates
 
 CLOSED = "\0closed"
+_MAX_TEXT = 1_000_000  # characters of one text, which pages show several times
 _NUMBER = (int, float)
 _CALL_COSTS = {CLOSED: True, "calls!": int, "cost!": (*_NUMBER, None), "seconds!": (*_NUMBER, None)}
 _MAKER = {
@@ -88,6 +89,8 @@ def shape_error(value: object, shape: Any, name: str) -> str:
         fits = False
     if isinstance(value, str) and value != replace_lone_surrogates(value):
         return f"{name} is not text"
+    if isinstance(value, str) and len(value) > _MAX_TEXT:
+        return f"{name} has {len(value):,} characters"
     return "" if fits else f"{name} is {type(value).__name__}"
 
 
