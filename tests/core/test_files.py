@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import errno
 import gc
 import os
 from pathlib import Path
@@ -130,3 +131,14 @@ def test_text_has_the_line_ends_of_python(tmp_path: Path) -> None:
 def test_a_name_that_no_file_can_have_is_no_file(tmp_path: Path, name: str) -> None:
     assert not is_file(f"{tmp_path}/{name}")
     assert not is_file(None)
+
+
+def test_a_full_disk_is_said_with_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(_: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", refuse)
+    with pytest.raises(OSError, match="No space left on device") as raised:
+        atomic_write(tmp_path / "image.png", b"content")
+    assert raised.value.filename == str(tmp_path / "image.png")
+    assert list(tmp_path.iterdir()) == []

@@ -134,6 +134,9 @@ def atomic_path(path: Path) -> Iterator[Path]:
     try:
         yield new
         new.replace(path)
+    except OSError as error:
+        error.filename = error.filename or os.fspath(path)  # a full disk is said without one
+        raise
     finally:
         new.unlink(missing_ok=True)
 
