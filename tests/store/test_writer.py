@@ -323,10 +323,11 @@ def test_folders_that_cannot_be_written_get_a_sentence(tmp_path: Path) -> None:
 
 
 def test_a_disk_that_cannot_be_written_is_said_with_the_folder(tmp_path: Path) -> None:
-    with (
-        pytest.raises(StoreNotWritableError, match=r"run cannot be written \(attempt to write a readonly database\)"),
-        RunWriter(tmp_path / "run") as store,
-    ):
-        store.execute("PRAGMA query_only = ON")
-        with store.transaction():
-            store.put_manifest({"judge": "j"})
+    def write() -> None:
+        with RunWriter(tmp_path / "run") as store:
+            store.execute("PRAGMA query_only = ON")
+            with store.transaction():
+                store.put_manifest({"judge": "j"})
+
+    with pytest.raises(StoreNotWritableError, match=r"run cannot be written \(attempt to write a readonly database\)"):
+        write()
