@@ -1,7 +1,9 @@
 from __future__ import annotations
 
+import errno
 import gc
 import os
+import time
 from pathlib import Path
 
 import pytest
@@ -9,6 +11,7 @@ import pytest
 from creval.core.files import (
     atomic_copy,
     atomic_write,
+    file_signature,
     gc_paused,
     is_file,
     list_files,
@@ -130,3 +133,25 @@ def test_text_has_the_line_ends_of_python(tmp_path: Path) -> None:
 def test_a_name_that_no_file_can_have_is_no_file(tmp_path: Path, name: str) -> None:
     assert not is_file(f"{tmp_path}/{name}")
     assert not is_file(None)
+
+
+def test_a_full_disk_is_said_with_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(_: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", refuse)
+    with pytest.raises(OSError, match="No space left on device") as raised:
+        atomic_write(tmp_path / "image.png", b"content")
+    assert raised.value.filename == str(tmp_path / "image.png")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.skipif(os.name == "nt", reason="the time of creation")
+def test_a_file_that_only_its_change_time_betrays_has_another_signature(tmp_path: Path) -> None:
+    path = tmp_path / "answers.json"
+    path.write_text("yes")
+    before, status = file_signature(path), path.stat()
+    time.sleep(0.02)
+    path.write_text("not")
+    os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
+    assert file_signature(path) != before

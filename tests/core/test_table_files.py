@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from creval.core.errors import CrevalError
-from creval.core.table_files import MAX_COLUMNS, MAX_TABLE_BYTES, read_table
+from creval.core.table_files import MAX_COLUMNS, MAX_TABLE_BYTES, MAX_TABLE_LINES, read_table
 
 
 def table(folder: Path, content: str | bytes, name: str = "table.csv") -> Path:
@@ -118,3 +118,12 @@ def test_numbers_and_long_cells_are_no_traceback(tmp_path: Path) -> None:
     assert [bool(row.problem) for row in read_table(table(tmp_path, "\n".join(lines), "t.jsonl"))][0::2] == [False] * 2
     rows = read_table(table(tmp_path, f"id,text\na,{'x' * 200_000}\nb,c\n"))
     assert rows[-1].cells == {"id": "b", "text": "c"}
+
+
+@pytest.mark.parametrize("name", ["table.csv", "table.jsonl"])
+@pytest.mark.parametrize("end", ["\n", "\r"])
+def test_more_lines_than_a_table_can_have_are_refused_at_once(name: str, end: str, tmp_path: Path) -> None:
+    began = time.monotonic()
+    with pytest.raises(CrevalError, match="has more than 1,000,000 lines, the limit for a table"):
+        read_table(table(tmp_path, end.join("a" * (MAX_TABLE_LINES + 2)), name))
+    assert time.monotonic() - began < 2

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import sys
 from collections import Counter
@@ -19,7 +20,7 @@ from creval.editors.base import Editor, EditorOptions, EditOutput, EditRequest, 
 from creval.judging.plan import select_samples
 from creval.providers.call_errors import ProviderUnusable
 from creval.store import RunWriter
-from creval.store.code_versions import ChangeChoice
+from creval.store.code_versions import STOP_IF_CHANGED, ChangeChoice
 from creval.touchstone.builder import build_touchstone
 from tests.editing.test_session import make_image
 
@@ -195,3 +196,42 @@ def test_an_image_is_kept_once(bench: Path) -> None:
     stored = {path.stat().st_ino for path in Path("M/.made").iterdir()}
     assert len(placed) == 5
     assert {path.stat().st_ino for path in placed} <= stored
+
+
+def test_where_there_are_no_hard_links_images_are_copied_once(bench: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise OSError(errno.EPERM, "no hard links here")
+
+    monkeypatch.setattr(Path, "hardlink_to", refuse)
+    editor = write_function("red")
+    run_of(bench, editor).run()
+    placed = {path: path.stat().st_ino for path in Path("M").glob("*.png")}
+    assert len(placed) == 5
+    assert run_of(bench, editor).run().progress.requests_sent == 0
+    assert {path: path.stat().st_ino for path in Path("M").glob("*.png")} == placed
+
+
+JUDGE = """
+def judge(questions, repeat):
+    return ["Yes" for _ in questions]
+"""
+
+
+@pytest.mark.parametrize("choice", [KEEP, REDO])
+def test_a_changed_judge_that_picks_is_asked_about(bench: Path, choice: ChangeChoice) -> None:
+    editor = write_function("red")
+    Path("picker.py").write_text(JUDGE)
+    options = StrategyOptions("best-of:2", judge="python:picker:judge")
+
+    def pick(choice: ChangeChoice = STOP_IF_CHANGED) -> EditRunResult:
+        one = open_benchmark(bench)
+        samples = select_samples(one, limit=2)
+        settings = EditSettings(concurrency=1, attempts=1)
+        return EditRun(one, samples, editor, Path("M"), options, EditorOptions(), settings, if_changed=choice).run()
+
+    assert pick().statuses == {"done": 2}
+    Path("picker.py").write_text(JUDGE.replace("Yes", "No"))
+    with pytest.raises(CrevalError, match=r"made with another version of python:picker:judge: picker\.py changed"):
+        pick()
+    assert pick(choice).statuses == {"done": 2}
+    assert pick().progress.requests_sent == 0

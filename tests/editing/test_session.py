@@ -138,6 +138,17 @@ def test_nothing_is_bought_twice(tmp_path: Path, source: Path) -> None:
     assert fourth.asked == ["a"], "a picture that is gone is made anew"
 
 
+@pytest.mark.parametrize("note", ["{", "[1]", "{}", '{"file": 7}', '{"file": ".made/' + "a" * 300 + '.png"}'])
+def test_an_image_is_made_again_if_its_note_is_damaged(note: str, tmp_path: Path, source: Path) -> None:
+    editor = Scripted()
+    EditorSession(editor, tmp_path / "M", EditSettings()).edit_all(jobs(source, "go"))
+    with RunWriter(tmp_path / "M") as store, store.transaction():
+        store.execute("UPDATE replies SET text = ?", (note,))
+    (found,) = EditorSession(editor, tmp_path / "M", EditSettings()).edit_all(jobs(source, "go")).values()
+    assert found.status is EditStatus.DONE
+    assert len(editor.asked) == 2
+
+
 def test_a_task_that_runs_elsewhere_is_found_again(tmp_path: Path, source: Path) -> None:
     with pytest.raises(ProviderUnusable, match="killed"):
         EditorSession(Scripted(), tmp_path / "M", EditSettings()).edit_all(jobs(source, "poll"))

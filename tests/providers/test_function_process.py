@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
 import sys
 import time
 from collections.abc import Callable
@@ -33,6 +34,18 @@ def do(what):
     if what == "hang":
         open("hung", "w").write(str(os.getpid()))
         time.sleep(60)
+    if what == "leave a child":
+        if os.fork() == 0:
+            os.setsid()
+            open("child", "w").write(str(os.getpid()))
+            time.sleep(60)
+        while not os.path.exists("child") or not open("child").read():
+            time.sleep(0.01)
+        os._exit(0)
+    if what == "answer twice":
+        if os.fork() == 0:
+            return "child"
+        time.sleep(0.3)
     if what == "object":
         return lambda: None
     print("to nobody")
@@ -100,6 +113,24 @@ def test_a_function_that_ends_its_process_fails_and_the_next_call_has_another() 
     assert str(Path.cwd()) == here
     assert (declined.kind, declined.reason, declined.retryable) == ("refused", "not this", False)
     assert "cannot be sent" in str(unsendable)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="forks")
+def test_a_child_that_outlives_the_process_is_not_waited_for(folder: Path) -> None:
+    began = time.monotonic()
+    try:
+        (ended,) = ask(ProcessRunner("own:do"), "leave a child")
+        assert str(ended) == "the function failed: it ended its process (exit status 0)"
+        assert time.monotonic() - began < 20
+    finally:
+        os.kill(int((folder / "child").read_text()), signal.SIGKILL)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="forks")
+@pytest.mark.usefixtures("folder")
+def test_a_forked_child_does_not_answer() -> None:
+    first, second = ask(ProcessRunner("own:do"), "answer twice", "")
+    assert first == second
 
 
 @pytest.mark.usefixtures("folder")

@@ -11,6 +11,7 @@ import polars
 import pytest
 
 import creval as library
+from creval.core.edit_record import Edit, EditKey, EditStatus
 from creval.core.errors import CrevalError
 from creval.store import RunWriter, open_run
 from tests.commands import creval
@@ -148,6 +149,12 @@ def test_a_strangers_labels_cannot_do_harm(run: Path) -> None:
         store.put_manifest({"labels": "no mapping"})
     with open_run(run, labels=True) as opened:
         assert "Careful" in opened.models
+    for way in ("--json", "--markdown"):
+        assert creval("score", run, way, *FEW).returncode == 0
+    library.rename(run, "Careful", "Other")
+    library.label(run, {"Other": "Shown"})
+    with open_run(run, labels=True) as opened:
+        assert "Shown" in opened.models
 
 
 @pytest.mark.parametrize("name", ["Careful", "Shown"])
@@ -159,3 +166,16 @@ def test_a_renamed_model_keeps_its_label(labelled: Path, name: str) -> None:
         assert "Other" in opened.models
     with pytest.raises(CrevalError, match="another model"):
         library.label(labelled, {"Keeper": "Shown"})
+
+
+def test_many_labels_and_missing_edits_take_linear_time(tmp_path: Path) -> None:
+    """Statements that take more steps than the size of the file explains are interrupted."""
+    models = [f"m{number}" for number in range(100)]
+    with RunWriter(tmp_path) as store, store.transaction():
+        store.put_manifest({"benchmark": "creval", "protocol": "creval", "judge": "j"})
+        store.put_manifest({"labels": {"a\0b": "Nul", **{name: f"Model {name}" for name in models}}})
+        keys = [EditKey(model, f"s{number}") for model in [*models, "a\0b"] for number in range(50)]
+        store.put_edits(Edit(key, EditStatus.ABSENT) for key in keys)
+    with open_run(tmp_path, labels=True) as opened:
+        assert len(opened.missing_edits()) == 101 * 50
+        assert {"Nul", "Model m99"} <= set(opened.models)

@@ -68,6 +68,44 @@ def test_sqlite_itself_deletes_what_a_journal_names(run: Path, tmp_path: Path) -
     assert not (tmp_path / "thesis.tex").exists()
 
 
+def write_journal_that_is_the_database(database: Path, name: Path) -> None:
+    """Let a database and its journal be one file, which names another one only after it was played back."""
+    content = database.read_bytes()
+    (size,) = struct.unpack(">H", content[16:18])
+    add_super_journal(database.with_name("record"), name)
+    record = database.with_name("record").read_bytes()
+    pages = [content[at : at + size] for at in range(0, len(content), size)] + [record.rjust(size, b"\0")]
+    journal = bytes.fromhex("d9d505f920a163d7") + struct.pack(">IIIII", len(pages), 0, len(pages), 512, size)
+    journal = journal.ljust(512, b"\0")
+    for number in range(len(pages), 0, -1):  # the first page, which replaces this head, comes last
+        page = pages[number - 1]
+        checksum = sum(page[at] for at in range(size - 200, 0, -200))
+        journal += struct.pack(">I", number) + page + struct.pack(">I", checksum)
+    database.unlink()
+    database.write_bytes(journal)
+    os.link(database, database.with_name(f"{database.name}-journal"))
+
+
+@pytest.mark.parametrize("opened", READERS)
+def test_a_journal_that_is_the_database_deletes_nothing(
+    opened: Callable[[Path], object], run: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "thesis.tex").write_text("years of work")
+    write_journal_that_is_the_database(run / DATABASE, tmp_path / "thesis.tex")
+    with pytest.raises(UnusableDatabaseError, match=r"has a second name \(hard link\)"):
+        opened(run)
+    assert (tmp_path / "thesis.tex").read_text() == "years of work"
+
+
+def test_a_run_whose_database_has_a_second_name_is_read_and_not_written(run: Path, tmp_path: Path) -> None:
+    """As `cp -al` makes them: a writer would change the copy as well."""
+    os.link(run / DATABASE, tmp_path / "backup.db")
+    with open_run(run) as opened:
+        assert opened.manifest["judge"] == "j"
+    with pytest.raises(UnusableDatabaseError, match="Copy the folder, and use the copy"):
+        RunWriter(run)
+
+
 @pytest.mark.parametrize("opened", READERS)
 def test_a_journal_that_names_another_file_is_refused(
     opened: Callable[[Path], object], run: Path, tmp_path: Path

@@ -15,6 +15,7 @@ import creval
 from creval.core.call import CallKey, Reply
 from creval.core.edit_record import Edit, EditKey, EditStatus, FileStamp
 from creval.core.errors import CrevalError
+from creval.core.probe import Question
 from creval.core.sample import Sample
 from creval.core.verdict import VerdictStatus
 from creval.store import DATABASE, RunWriter, open_run, read_stored_metrics, read_stored_texts
@@ -134,6 +135,11 @@ def test_damage_ends_in_a_sentence_in_reports_and_exports(stores: Path, tmp_path
         ("UPDATE manifest SET value = '7' WHERE key = 'protocol'", "its manifest/protocol is int"),
         ("UPDATE manifest SET value = 'creval' WHERE key = 'judge'", "its manifest is not JSON"),
         ("DELETE FROM manifest WHERE key = 'judge'", "its manifest lacks judge"),
+        ("INSERT INTO manifest VALUES ('editor_versions', '[{}]')", "its manifest/editor_versions/0 lacks version"),
+        ("INSERT INTO manifest VALUES ('editor_facts', '[]')", "its manifest/editor_facts is list"),
+        ("INSERT INTO manifest VALUES ('title', json_quote(hex(zeroblob(600000))))", "title has 1,200,000 characters"),
+        ("INSERT INTO manifest VALUES ('draws', '\"2\"')", "its manifest/draws is str"),
+        ("INSERT INTO manifest VALUES ('code_versions', '{\"j\": 1}')", "its manifest/code_versions/j is int"),
     ],
 )
 def test_what_is_damaged_is_said(statement: str, said: str, stores: Path, tmp_path: Path) -> None:
@@ -149,6 +155,32 @@ def test_an_error_that_damage_does_not_explain_stays_what_it_is(stores: Path) ->
         _ = 1 / 0
     with pytest.raises(KeyError), RunWriter(stores / "edits"):
         raise KeyError("a")
+
+
+def test_questions_of_ones_own_are_no_damage(tmp_path: Path) -> None:
+    """They have metrics that the manifest names, and no protocol."""
+    with RunWriter(tmp_path) as store, store.transaction():
+        question = Question("Kept/1", "Kept", "Is the dog there?", "yes/no", "Yes", "Yes")
+        store.put_samples([(Sample("s1", "do"), [question])], {})
+        store.put_manifest({"benchmark": "own", "protocol": "questions", "judge": "j", "question_metrics": ["Kept"]})
+    with pytest.raises(ZeroDivisionError), open_run(tmp_path):
+        _ = 1 / 0
+    with RunWriter(tmp_path) as store, store.transaction():
+        store.put_manifest({"question_metrics": ["Followed"]})
+    with pytest.raises(CrevalError, match="a row of probes has the metric 'Kept'"), open_run(tmp_path):
+        _ = 1 / 0
+
+
+def test_damage_is_found_where_models_have_labels(stores: Path, tmp_path: Path) -> None:
+    shutil.copytree(stores / "run", tmp_path / "run")
+    with closing(sqlite3.connect(tmp_path / "run" / DATABASE)) as made, made:
+        made.execute("INSERT INTO manifest VALUES ('labels', '{\"A\": \"Model A\"}')")
+        made.execute("UPDATE edits SET system = x'ff' WHERE id = 1")
+    with (
+        pytest.raises(CrevalError, match="a row of edits has blob as its system"),
+        open_run(tmp_path / "run", labels=True),
+    ):
+        raise TypeError
 
 
 def test_edits_of_a_damaged_folder_are_not_taken_for_edits_without_history(stores: Path, tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from creval.core.probe import Measurement, Question
 from creval.core.sample import InstructionStep, Sample
 from creval.core.verdict import Verdict, VerdictStatus
 from creval.store import DATABASE, RunWriter, open_run
-from creval.store.lock import StoreBusy
+from creval.store.lock import StoreBusy, StoreNotWritableError
 
 KEY = EditKey("A", "s")
 SAMPLE = Sample(
@@ -320,3 +320,14 @@ def test_folders_that_cannot_be_written_get_a_sentence(tmp_path: Path) -> None:
         RunWriter(tmp_path / "file")
     with pytest.raises(CrevalError, match="cannot be written"):
         RunWriter(tmp_path / "file" / "run")
+
+
+def test_a_disk_that_cannot_be_written_is_said_with_the_folder(tmp_path: Path) -> None:
+    def write() -> None:
+        with RunWriter(tmp_path / "run") as store:
+            store.execute("PRAGMA query_only = ON")
+            with store.transaction():
+                store.put_manifest({"judge": "j"})
+
+    with pytest.raises(StoreNotWritableError, match=r"run cannot be written \(attempt to write a readonly database\)"):
+        write()

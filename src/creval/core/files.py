@@ -134,6 +134,9 @@ def atomic_path(path: Path) -> Iterator[Path]:
     try:
         yield new
         new.replace(path)
+    except OSError as error:
+        error.filename = error.filename or os.fspath(path)  # a full disk is said without one
+        raise
     finally:
         new.unlink(missing_ok=True)
 
@@ -158,7 +161,7 @@ def file_signature(path: Path) -> object:
     if not path.is_file():
         return None
     found = path.stat()
-    return found.st_ino, found.st_mtime_ns, found.st_size
+    return found.st_ino, found.st_ctime_ns, found.st_mtime_ns, found.st_size
 
 
 def list_files(folder: Path) -> list[str]:

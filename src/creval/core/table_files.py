@@ -14,6 +14,7 @@ from creval.core.files import parse_json, read_bytes, replace_lone_surrogates
 
 MAX_TABLE_BYTES = 64 << 20
 MAX_COLUMNS = 200
+MAX_TABLE_LINES = 1_000_000
 _SEPARATOR_LINE = re.compile(r"sep=([,;\t])\r?\n", re.IGNORECASE)
 _ENCODINGS = {b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}
 """What spreadsheets save besides UTF-8, by how it begins."""
@@ -50,9 +51,12 @@ def column_name(name: str) -> str:
 
 def _read_content(path: Path) -> bytes:
     try:
-        return read_bytes(path, MAX_TABLE_BYTES)
+        content = read_bytes(path, MAX_TABLE_BYTES)
     except OSError as error:
         raise CrevalError(f"{path} cannot be read: {error.strerror or error}.") from error
+    if max(map(content.count, (b"\n", b"\r"))) > MAX_TABLE_LINES:
+        raise CrevalError(f"{path} has more than {MAX_TABLE_LINES:,} lines, the limit for a table.")
+    return content
 
 
 def _parse_json_lines(content: bytes) -> Iterator[TableRow]:

@@ -138,6 +138,8 @@ class EditRun:
             budget=settings.budget,
             price=strategy_options.price,
             prompts=strategy_options.prompts,
+            keep_old=if_changed.keep_old,
+            redo=if_changed.redo,
         )
         self._check_draws()
         self._check_folder()

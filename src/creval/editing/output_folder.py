@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import filecmp
-import shutil
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from creval.core.edit_record import Edit, EditStatus
 from creval.core.errors import CrevalError
 from creval.core.filenames import draw_filename, invalid_filename_reason
-from creval.core.files import atomic_path
+from creval.core.files import atomic_copy, atomic_path
 from creval.editing.strategies import StrategyResult
 from creval.editors.output_checks import SUFFIX_BY_FORMAT
 from creval.store import RunWriter
@@ -76,10 +75,9 @@ def _link_image(image: Path, destination: Path) -> None:
     """Put an image under another name as well: it is there once, or twice if the file system knows no hard links."""
     if destination.is_file() and destination.samefile(image):
         return
-    with atomic_path(destination) as new:
-        try:
+    try:
+        with atomic_path(destination) as new:
             new.hardlink_to(image)
-        except OSError:
-            if destination.is_file() and filecmp.cmp(image, destination, shallow=False):
-                return
-            shutil.copy2(image, new)
+    except OSError:
+        if not destination.is_file() or not filecmp.cmp(image, destination, shallow=False):
+            atomic_copy(image, destination)

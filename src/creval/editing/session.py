@@ -20,7 +20,7 @@ from creval.calls.retry import Progress, ProgressCallback, RetryingCaller, Usage
 from creval.calls.settings import CallSettings
 from creval.core.call import CallKey, Reply
 from creval.core.edit_record import Edit, EditKey, EditStatus
-from creval.core.files import atomic_write, read_bytes, sync_folder
+from creval.core.files import atomic_write, is_file, read_bytes, sync_folder
 from creval.core.images import ImageError, file_digest, missing_image_reason
 from creval.core.verdict import VerdictStatus
 from creval.editors.base import Editor, EditOutput, EditRequest, PendingTask
@@ -126,8 +126,8 @@ class _EditBatch:
         try:
             first = await asyncio.to_thread(self._build_call_key, key, request)
             for number, notes in self._cached_notes.items():
-                kept = notes.get(_of_version(first, number).digest)
-                known = None if kept is None else _edit_from_note(key, json.loads(kept), self._session.folder)
+                note = _read_note(notes.get(_of_version(first, number).digest, ""))
+                known = _edit_from_note(key, note, self._session.folder) if note else None
                 if known and known.image is not None and await asyncio.to_thread(_is_intact, known.image):
                     progress.done += 1
                     progress.cached += 1
@@ -217,7 +217,19 @@ def _content_name(content: bytes) -> str:
 
 def _is_intact(path: Path) -> bool:
     """Whether a kept picture is there as it came."""
-    return path.is_file() and _content_name(read_bytes(path)) == path.stem
+    try:
+        return is_file(path) and _content_name(read_bytes(path)) == path.stem
+    except OSError:  # it is too large to be one, or the disk is damaged
+        return False
+
+
+def _read_note(text: str) -> dict[str, object]:
+    """Return what was noted down of an edit; nothing if that is not what creval writes."""
+    try:
+        note = json.loads(text)
+    except (ValueError, RecursionError):
+        return {}
+    return note if isinstance(note, dict) and str(note.get("file")).startswith(f"{STORED_IMAGES}/") else {}
 
 
 def _edit_from_note(key: EditKey, note: Mapping[str, object], folder: Path) -> Edit:

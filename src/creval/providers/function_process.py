@@ -157,8 +157,9 @@ class _FunctionProcess:
         self._signal_group(signal.SIGKILL)
         self._reader.join(_EXIT_SECONDS)
         self.has_ended = True
-        self._close_pipes()
         self._fail_pending()
+        if not self._reader.is_alive():  # else a process that it left behind holds the pipe, and closing would wait
+            self._close_pipes()
 
     def _fail_pending(self) -> None:
         for future in list(self._pending.values()):
@@ -186,7 +187,7 @@ class _FunctionProcess:
 
     def _close_pipes(self) -> None:
         for pipe in (self._requests, self._replies):
-            with contextlib.suppress(OSError, ValueError):  # something that it left behind still holds it
+            with contextlib.suppress(OSError, ValueError):
                 pipe.close()
 
     def _signal_group(self, number: signal.Signals) -> None:
@@ -197,8 +198,12 @@ class _FunctionProcess:
 def serve(where: str) -> None:
     """Import a function, and answer calls of it until standard input ends."""
     requests, replies = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
-    with open(os.devnull) as nothing:  # noqa: PTH123
+    with open(os.devnull, "r+b") as nothing:  # noqa: PTH123
         os.dup2(nothing.fileno(), 0)
+        silent = os.dup(nothing.fileno())
+    # A process that the function forks and leaves behind neither answers nor holds the pipe open.
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(after_in_child=partial(os.dup2, silent, replies.fileno(), inheritable=False))
     os.dup2(2, 1)
     sys.stdout = sys.stderr
     try:

@@ -42,20 +42,35 @@ def connect(path: Path, mode: str = "rwc", *, immutable: bool = False, **options
 
 
 def _check_files(path: Path, whole: Path, *, may_be_link: bool) -> None:
-    """Refuse links and what is no file, and a journal with a super-journal: SQLite deletes the file that it names."""
+    """Refuse links and what is no file, and a journal with a super-journal: SQLite deletes the file that it names.
+
+    A second name (hard link) of a file is refused as well: a journal can be the database itself, which names another
+    file only after SQLite has played it back, and what has two names is changed under both.
+    """
     if path.is_symlink() and not may_be_link:
         raise UnusableDatabaseError(
             f"{path} is a link, which creval does not write through. Put the file itself there."
         )
     if whole.exists() and not whole.is_file():
         raise UnusableDatabaseError(f"{path} is not a file. Delete it, or give another folder.")
+    if not may_be_link:
+        _refuse_second_name(whole)
     for beside in (whole.with_name(f"{whole.name}{end}") for end in _FILES_BESIDE):
         if os.path.lexists(beside) and not stat.S_ISREG(beside.lstat().st_mode):
             raise UnusableDatabaseError(f"{beside} is not a file. Delete it, or do not use this folder.")
+        _refuse_second_name(beside)
     if _names_another_file(whole.with_name(f"{whole.name}-journal")):
         raise UnusableDatabaseError(
             f"{whole}-journal names another file, which opening the database would delete. creval writes no such "
             "journal: do not use this folder, or delete the journal."
+        )
+
+
+def _refuse_second_name(path: Path) -> None:
+    if path.exists() and path.lstat().st_nlink > 1:
+        raise UnusableDatabaseError(
+            f"{path} has a second name (hard link), under which creval would change it as well. Copy the folder, and "
+            "use the copy."
         )
 
 

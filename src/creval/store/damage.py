@@ -87,19 +87,20 @@ def _check_columns(connection: sqlite3.Connection) -> Iterator[str]:
     """Check that columns hold the type that they are declared with; SQLite itself does not ask for it."""
     tables = [name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
     for table in tables:
-        columns = connection.execute(f"PRAGMA table_info({json.dumps(table)})").fetchall()
+        columns = connection.execute(f"PRAGMA main.table_info({json.dumps(table)})").fetchall()
         for _, column, kind, is_required, _, is_key in columns:
             allowed = _TYPES.get(kind, set()) | ({"null"} if not is_required and not is_key else set())
             if table.startswith("sqlite_") or kind not in _TYPES:
                 continue
+            stored = f"main.{json.dumps(table)}"  # not a view that shows models by their labels
             listed = ", ".join(f"'{one}'" for one in sorted(allowed))
             row = connection.execute(
-                f"SELECT typeof({column}) FROM {json.dumps(table)} WHERE typeof({column}) NOT IN ({listed}) LIMIT 1"
+                f"SELECT typeof({column}) FROM {stored} WHERE typeof({column}) NOT IN ({listed}) LIMIT 1"
             ).fetchone()
             if row is not None:
                 yield f"a row of {table} has {row[0]} as its {column}"
             if "text" in allowed:
-                for _ in connection.execute(f"SELECT {column} FROM {json.dumps(table)}"):
+                for _ in connection.execute(f"SELECT {column} FROM {stored}"):
                     pass  # SQLite raises where it is not UTF-8
     for table, statuses in _STATUSES:
         known = tuple(status.value for status in statuses)
@@ -146,7 +147,7 @@ def _check_manifest(connection: sqlite3.Connection, path: Path) -> str:
     for name in ("benchmark", "judge"):
         if name not in manifest:
             return f"its manifest lacks {name}"
-    schema = registry.protocols.get(manifest["protocol"])().schema
+    schema = registry.protocols.get(manifest["protocol"])().for_metrics(manifest.get("question_metrics", ())).schema
     metrics = {metric.name for metric in schema.metrics}
     for (metric,) in connection.execute("SELECT DISTINCT metric FROM probes"):
         if metric not in metrics:

@@ -10,7 +10,7 @@ from creval.core.call import CallKey
 from creval.core.edit_record import EditKey, EditStatus
 from creval.core.errors import CrevalError, require_known
 from creval.store.edit_folders import EDITOR_KEY
-from creval.store.run import LABELS_KEY, PROVENANCE_KEY, is_showable
+from creval.store.run import LABELS_KEY, PROVENANCE_KEY, is_showable, read_labels
 from creval.store.writer import RunWriter
 
 
@@ -27,7 +27,7 @@ def rename_model(store: RunWriter, old: str, new: str) -> int:
             renamed = json.dumps(_rename_in_detail(json.loads(detail), old, new), ensure_ascii=False)
             store.execute("UPDATE edits SET system = ?, detail = ? WHERE id = ?", (new, renamed, number))
             _renew_digests(store, number, EditKey(new, sample, draw))
-        manifest = store.manifest
+        manifest = {**store.manifest, LABELS_KEY: read_labels(store.manifest)}
         changed = {
             key: {new if name == old else name: value for name, value in manifest[key].items()}
             for key in (PROVENANCE_KEY, LABELS_KEY)
@@ -53,7 +53,7 @@ def delete_model(store: RunWriter, model: str) -> int:
             store.execute(f"DELETE FROM {doomed}", (model,))
         count = _count_made(store, model)
         store.execute("DELETE FROM edits WHERE system = ?", (model,))
-        manifest = store.manifest
+        manifest = {**store.manifest, LABELS_KEY: read_labels(store.manifest)}
         changed: dict[str, Any] = {
             key: {name: value for name, value in manifest[key].items() if name != model}
             for key in (PROVENANCE_KEY, LABELS_KEY)
@@ -73,7 +73,7 @@ def _count_made(store: RunWriter, model: str) -> int:
 
 def set_labels(store: RunWriter, labels: Mapping[str, str]) -> dict[str, str]:
     """Keep the names under which models are shown; an empty one takes a label back. Return all that hold now."""
-    held = dict(store.manifest.get(LABELS_KEY) or {})
+    held = read_labels(store.manifest)
     for given, label in labels.items():
         name = _find_model(store, given)
         if not label or label == name:
@@ -118,7 +118,7 @@ def _find_model(store: RunWriter, given: str) -> str:
     manifest, known = store.manifest, _list_models(store)
     if EDITOR_KEY in manifest:
         raise CrevalError(f"{store.folder} is a folder of edits: its name is the model's. Rename or delete the folder.")
-    own = {label: name for name, label in (manifest.get(LABELS_KEY) or {}).items()}
+    own = {label: name for name, label in read_labels(manifest).items()}
     return require_known("model", given if given in known else own.get(given, given), known)
 
 

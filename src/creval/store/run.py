@@ -145,6 +145,8 @@ class Run:
     def manifest(self) -> Mapping[str, Any]:
         """Everything that the run can be repeated from."""
         held = read_manifest(self._connection, self.folder / DATABASE)
+        if LABELS_KEY in held:
+            held[LABELS_KEY] = read_labels(held)
         if self.labels:
             makers = {self.resolve_model(name): made for name, made in held.get(PROVENANCE_KEY, {}).items()}
             held |= {LABELS_KEY: self.labels, **({PROVENANCE_KEY: makers} if makers else {})}
@@ -152,8 +154,7 @@ class Run:
 
     def _find_usable_labels(self) -> dict[str, str]:
         """The labels of the run's models by which they can still be told apart."""
-        held = self.manifest.get(LABELS_KEY)
-        given = {name: text for name, text in (held if isinstance(held, dict) else {}).items() if is_showable(text)}
+        given = self.manifest.get(LABELS_KEY, {})
         names = [name for (name,) in self._connection.execute("SELECT DISTINCT system FROM edits")]
         shown = Counter(given.get(name, name) for name in names)
         return {name: given[name] for name in names if name in given and shown[given[name]] == 1}
@@ -318,14 +319,18 @@ class Run:
 
     def missing_edits(self) -> list[MissingEdit]:
         """Return the edits that are missing; absent and impossible ones only if there is no other draw of them."""
+        query = "SELECT DISTINCT system, sample FROM edits WHERE image IS NOT NULL"
+        with_image = set(self._connection.execute(query))
         rows = self._connection.execute(
             "SELECT system, sample, draw, status, reason FROM edits"
-            f" WHERE status <> 'done' AND image IS NULL AND {_WITHOUT_VERDICT}"
-            " AND NOT (status IN ('absent', 'impossible')"
-            " AND EXISTS (SELECT 1 FROM edits AS other WHERE other.system = edits.system"
-            " AND other.sample = edits.sample AND other.image IS NOT NULL)) ORDER BY id"
+            f" WHERE status <> 'done' AND image IS NULL AND {_WITHOUT_VERDICT} ORDER BY id"
         )
-        return [MissingEdit(EditKey(*row[:3]), EditStatus(row[3]), row[4]) for row in rows]
+        found = [MissingEdit(EditKey(*row[:3]), EditStatus(row[3]), row[4]) for row in rows]
+        return [
+            missing
+            for missing in found
+            if missing.status not in (EditStatus.ABSENT, EditStatus.IMPOSSIBLE) or missing.edit[:2] not in with_image
+        ]
 
     def unjudged_edits(self) -> list[EditKey]:
         """Return the edits that are there, and that nothing was answered or measured about yet."""
@@ -498,19 +503,23 @@ def is_showable(name: object) -> bool:
     return isinstance(name, str) and 0 < len(name) <= 200 and name.isprintable() and name == name.strip()
 
 
+def read_labels(manifest: Mapping[str, Any]) -> dict[str, str]:
+    """Return a run's labels, as far as a stranger's can be shown."""
+    held = manifest.get(LABELS_KEY)
+    return {name: text for name, text in held.items() if is_showable(text)} if isinstance(held, dict) else {}
+
+
 def _show_labels(connection: sqlite3.Connection, labels: Mapping[str, str]) -> None:
     """Let all that is read from here on have the labels in the place of models' names."""
-    cases = " ".join(f"WHEN {_quote(name)} THEN {_quote(label)}" for name, label in labels.items())
     connection.execute("PRAGMA query_only = OFF")
+    connection.execute("CREATE TEMP TABLE labels (name TEXT PRIMARY KEY, label TEXT NOT NULL) WITHOUT ROWID")
+    with connection:
+        connection.executemany("INSERT INTO temp.labels VALUES (?, ?)", labels.items())
     connection.execute(
         "CREATE TEMP VIEW edits AS SELECT id, id AS rowid, sample, draw, status, image, reason, detail,"
-        f" CASE system {cases} ELSE system END AS system FROM main.edits"
+        " coalesce((SELECT label FROM temp.labels WHERE name = main.edits.system), system) AS system FROM main.edits"
     )
     connection.execute("PRAGMA query_only = ON")
-
-
-def _quote(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"
 
 
 def reduce_answers(probe: Probe, answers: Sequence[float | None], use_mean: bool) -> float | None:

@@ -14,6 +14,7 @@ from typing import Any
 from creval.core.files import replace_lone_surrogates
 
 CLOSED = "\0closed"
+_MAX_TEXT = 1_000_000  # characters of one text, which pages show several times
 _NUMBER = (int, float)
 _CALL_COSTS = {CLOSED: True, "calls!": int, "cost!": (*_NUMBER, None), "seconds!": (*_NUMBER, None)}
 _MAKER = {
@@ -25,15 +26,21 @@ _MAKER = {
     "judge": str,
 }
 _LEVEL = {"name!": str, "plural!": str, "groups!": [str], "of!": (str, None), "parts!": bool, "minus!": ([str], None)}
+_VERSION = {"version!": str, "fingerprint!": {str: object}, "keeps_older": bool}
 MANIFEST = {
     **dict.fromkeys(("benchmark", "protocol", "judge", "benchmark_folder", "questions_digest", "answers_folder"), str),
-    **dict.fromkeys(("date", "creval", "python", "editor", "strategy", "reasoner", "system"), str),
-    **dict.fromkeys(("problems", "repeat"), int),
+    **dict.fromkeys(("date", "creval", "python", "editor", "strategy", "reasoner", "system", "title"), str),
+    **dict.fromkeys(("problems", "repeat", "draws"), int),
     "levels": [_LEVEL],
     "prompts": ({str: str}, [str]),
     "settings": {str: object},
     "judges": [{str: object}],
-    "edits_folders": [str],
+    **{key: [str] for key in ("edits_folders", "judge_addresses", "question_metrics")},
+    **{key: {str: object} for key in ("scoring", "hub_commits", "editor_facts")},
+    "editor_versions": [_VERSION],
+    "reported model": str,
+    "code_versions": {str: [_VERSION]},
+    "stopping": ({str: object}, None),
     "makers": {str: _MAKER},
 }
 _STEP = {CLOSED: True, "text!": str, "kind": str, "needs!": [int], "boxes!": [[_NUMBER]], "old": str, "new": str}
@@ -82,6 +89,8 @@ def shape_error(value: object, shape: Any, name: str) -> str:
         fits = False
     if isinstance(value, str) and value != replace_lone_surrogates(value):
         return f"{name} is not text"
+    if isinstance(value, str) and len(value) > _MAX_TEXT:
+        return f"{name} has {len(value):,} characters"
     return "" if fits else f"{name} is {type(value).__name__}"
 
 

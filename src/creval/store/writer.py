@@ -57,10 +57,7 @@ class RunWriter:
             self._connection.unlimit_steps()
         except BaseException as error:
             self._lock.close()
-            if isinstance(error, sqlite3.OperationalError):
-                raise StoreNotWritableError(
-                    f"{self.folder} cannot be written ({error}). Is it read-only, or the disk full?"
-                ) from error
+            self._raise_if_not_writable(error)
             raise
 
     def _load_ids(self) -> None:
@@ -89,8 +86,15 @@ class RunWriter:
     def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
         try:
             raise_if_damaged(self._connection, self.folder / DATABASE, error)
+            self._raise_if_not_writable(error)
         finally:
             self.close()
+
+    def _raise_if_not_writable(self, error: BaseException | None) -> None:
+        if isinstance(error, sqlite3.OperationalError):
+            raise StoreNotWritableError(
+                f"{self.folder} cannot be written ({error}). Is it read-only, or the disk full?"
+            ) from error
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
