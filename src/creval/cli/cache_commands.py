@@ -46,7 +46,7 @@ def _parse_amount(given: str | None, units: dict[str, int], sentence: str) -> fl
     """`30d` or `1.5G` as a number."""
     if given is None:
         return None
-    match = re.fullmatch(r"\s*([0-9]{1,12}(?:\.[0-9]{1,6})?)\s*([A-Za-z]?)\s*", given)
+    match = re.fullmatch(r"([0-9]{1,12}(?:\.[0-9]{1,6})?)\s*([A-Za-z]?)", given.strip())
     if match is None or match[2] not in units:
         raise CrevalError(f"{sentence}, not {given!r}.")
     return float(match[1]) * units[match[2]]

@@ -33,7 +33,7 @@ _SECRET_NAME = re.compile(
 # Tokens of well-known services, by their beginnings.
 _TOKEN_SHAPE = re.compile(
     r"(?<![\w-])(?:sk|pk|rk|hf|gh[pousr]|github_pat|glpat|xox[abprs]|r8|nvapi|gsk|pplx|fal)[-_][\w-]{12,}"
-    r"|(?<!\w)(?:AKIA|ASIA)[0-9A-Z]{12,}|(?<!\w)AIza[\w-]{20,}|(?<!\w)eyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*"
+    r"|(?<!\w)(?:AKIA|ASIA)[0-9A-Z]{12,}|(?<!\w)AIza[\w-]{20,}|(?<![\w-])eyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*"
 )
 _BEARER = re.compile(r"(\b(?:bearer|basic|token)\s+)([^\s\"',;]{6,})", re.IGNORECASE)
 _NOT_A_VALUE = ("$", "{", "<")  # how a place or a variable begins, which is no secret itself
