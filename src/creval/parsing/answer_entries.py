@@ -178,8 +178,9 @@ def _collect_corrections(value: Any, number: str | None, depth: int, into: list[
 
 _CONTAINERS = frozenset({list, dict, MultiDict})
 # A key that may hold a second verdict, such as `initial_answer` or `Q1_final`. It answers nothing, but can contradict.
+# A summary is none, nor is a reference such as `correct_answer`, which recorded answers have.
 _SECOND_VERDICT = re.compile(
-    r"answer|verdict|decision|conclu|judge?ment|final|revis|correct|amend|actual|result|score|rating"
+    r"^(?!.*(?:average|mean|total|sum|correct(?!ed|ion)|right|expected|reference|truth|gold)).*?(?:answer|verdict|decision|conclu|judge?ment|final|revis|correct|amend|actual|result|score|rating)"
 )
 
 

@@ -71,6 +71,10 @@ def parse_reply(
         entries = _entries_in_prose(found.prose, questions, bare=not found.has_json)
     own = [question.label or f"Q{n}" for n, question in enumerate(questions, 1)]
     keys = [normalise_label(label) for label in labels or own]
+    # Where others have labels, an answer without one does not go by order, and may mean any question.
+    beside = [entry.answer for entry in entries if len(keys) > 1 and not (entry.number or entry.text)]
+    if beside and any(entry.number for entry in entries):
+        found = found._replace(corrections=found.corrections + "\n".join(a for a in beside if isinstance(a, str)))
     stated = _StatedVerdicts(f"{found.prose}\n{found.corrections}".strip(), keys)
     return [
         _build_verdict(question, given, stated.find(get_scale(question.scale), key))
