@@ -296,6 +296,10 @@ def test_what_no_repetition_can_mend_stops_everything(answer: Any, sentence: str
         (lambda _: reply(""), Completion("")),
         (lambda _: reply(None), Completion("")),
         (lambda _: reply("Yes", finish_reason="length"), Completion("Yes", "length")),
+        *[
+            (lambda _, why=why: reply("Yes", finish_reason=why), Completion("Yes", "length"))
+            for why in ("MAX_TOKENS", "model_length", "abort", "error", "incomplete")
+        ],
         (lambda _: reply("", finish_reason="content_filter"), Completion("", "refusal")),
         (lambda _: reply("", finish_reason="PROHIBITED_CONTENT"), Completion("", "refusal")),
         (lambda _: reply(None, message={"content": None, "refusal": "I cannot."}), Completion("I cannot.", "refusal")),

@@ -11,7 +11,8 @@ import pytest
 from creval.benchmarks import open_benchmark
 from creval.calls.settings import Settings
 from creval.core.errors import CrevalError
-from creval.judges.base import JudgeOptions
+from creval.core.scales import YES_NO
+from creval.judges.base import JudgeOptions, JudgeRequest
 from creval.judges.judge_spec import judge_identity, open_judges
 from creval.judging.judge_run import judge
 from creval.judging.summary import JudgeSummary
@@ -72,6 +73,16 @@ def test_a_run_whose_voices_have_an_address_goes_on_under_them(miniature: Path, 
             ask(miniature, tmp_path / "run", f"openai:other@{url}/v1")
     with open_run(tmp_path / "run") as run:
         assert list(run.count_answers_by_voice()) == [(old, 0)]
+
+
+def test_answers_of_a_providers_model_and_of_a_namesake_elsewhere_are_not_shared() -> None:
+    def key(spec: str) -> bytes | None:
+        (opened,) = open_judges(spec, JudgeOptions(key_optional=True))
+        return opened.cache_key(JudgeRequest([], "Q1: Is it red?", YES_NO, ["Q1"]))
+
+    assert key("openai:gpt-4o") == key("openai:gpt-4o@https://api.openai.com/v1") is not None
+    assert key("openai:gpt-4o@http://one:8000/v1") == key("openai:gpt-4o@http://two:8000/v1")
+    assert key("openai:gpt-4o") != key("openai:gpt-4o@http://one:8000/v1")
 
 
 def test_a_panel_does_not_ask_one_model_at_two_addresses() -> None:

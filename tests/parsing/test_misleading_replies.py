@@ -66,7 +66,94 @@ READINGS: dict[str, list[tuple[str, float | str]]] = {
         ('{"answer": "Yes", "final_answer": "Yes"}', 1.0),
         ('{"answer": ["Yes", "No"]}', "a"),
     ],
+    "a second verdict in other words": [
+        *[
+            (f"{YES}\n{words}", "a")
+            for words in (
+                "=> No",
+                "→ No",
+                "> No",
+                "// No",
+                "\\boxed{No}",
+                "~~Yes~~ **No**",
+                "<answer>No</answer>",
+                "Q1 No",
+                "(Q1) No",
+                "Yes -> No",
+                "Change to No",
+                "It's a no.",
+                "That is a no from me.",
+                "I vote no.",
+                "I must answer No.",
+                "I should have answered No.",
+                "My answer is therefore a clear no.",
+                "My final is No",
+                "Please treat Q1 as No",
+                "No is the correct answer.",
+                "No would be more accurate.",
+                "The answer is not yes.",
+                "The answer isn't Yes.",
+                "更正：No",
+                "答案应为 No。",
+                "The answer is ＮＯ.",
+                "The answer is N\u200bo.",
+            )
+        ],
+        ("Yes（No）", "a"),
+        ("Yes。答案是 No。", "a"),
+    ],
+    "an answer that is taken back": [
+        *[
+            (f"{YES}\n{words}", "a")
+            for words in (
+                "I was wrong.",
+                "Correction: the answer above is wrong.",
+                "My answer is incorrect.",
+                "Ignore the above.",
+            )
+        ],
+        (f"{YES}\nIgnore the background.", 1.0),
+        (f"{YES}\nThe score in the image is wrong.", 1.0),
+        (f'{YES}\nThe sign says "I was wrong."', 1.0),
+    ],
+    "a second verdict under another key": [
+        *[
+            (json.dumps({"answer": "Yes", key: "No"}), "a")
+            for key in (
+                "second_answer",
+                "actual answer",
+                "initial_answer",
+                "final",
+                "finalVerdict",
+                "decision",
+                "conclusion",
+                "result",
+                "judgment",
+                "revised",
+                "answer_2",
+            )
+        ],
+        ('{"answer": "Yes", "final": "Yes"}', 1.0),
+        ('{"answer": "Yes", "result": "no other change"}', 1.0),
+        ('{"answer": "Yes", "correct": false}', 1.0),
+        ('{"correct_answer": "No", "model_answer": "Yes", "is_correct": false}', 1.0),
+        ('{"expected answer": "No", "answer": "Yes"}', 1.0),
+        ('{"Q1": "Yes", "Q1_final": "No"}', "a"),
+        ('{"Q1": "Yes", "Q1 (corrected)": "No"}', "a"),
+        ('{"Q1": {"answer": "Yes"}, "correction": {"Q1": "No"}}', "a"),
+        ('{"Q1": {"answer": "Yes"}, "corrections": {"Q1": {"answer": "No"}}}', "a"),
+        ('{"Q1": {"answer": "Yes"}, "corrections": ["Q1: No"]}', "a"),
+        ('{"Q1": {"answer": "Yes"}, "corrections": []}', 1.0),
+        ('{"Q1": {"correction": "Yes"}}', "m"),
+    ],
+    "the prompt's example in other letters": [
+        ('{"Q1": {"explanation": "What in the images decides it.", "answer": "Yes"}}', "m"),
+        ('{"Q1": {"explanation": "<what in the images decides it>", "answer": "Yes"}}', "m"),
+        ('{"Q1": {"explanation": "", "answer": "Yes"}}', 1.0),
+    ],
     "words behind JSON that correct nothing": [
+        (f"{YES}\nIt's a no-brainer.", 1.0),
+        (f"{YES}\nThe final image has no flaws.", 1.0),
         (f"{YES}\nI hope this helps. There is no doubt about it.", 1.0),
         (f"{YES}\nThe answer is no longer in doubt.", 1.0),
         (f'{YES}\nThe sign in the image reads "The answer is No."', 1.0),
@@ -146,6 +233,23 @@ READINGS: dict[str, list[tuple[str, float | str]]] = {
 NUMBERS: list[tuple[str, float | str]] = [
     ("Score: 7/10. On reflection 3/10.", "a"),
     ("7. On reflection, 3.", "a"),
+    *[(f"Q1: {number}", "u") for number in ("-7", "−7", ".7", "<7", "≤7", ">7", "~7", "1.7")],
+    ("Q1 -7", "u"),
+    ("Score: .7", "u"),
+    ('{"Q1": ">7"}', "u"),
+    ("Q1: **7**", 7.0),
+    ("Q1 - 7", 7.0),
+    ("- Q1: 7", 7.0),
+    ('{"answer": 7, "score": 3}', "a"),
+    ('{"answer": 7, "rating": "7/10"}', 7.0),
+    ('{"Q1": 7, "average_score": 6}', 7.0),
+    (f"{SEVEN}\nfinal: 3", "a"),
+    (f"{SEVEN}\n-> 3", "a"),
+    (f"{SEVEN}\n7 → 3", "a"),
+    (f"{SEVEN}\n3 is more accurate.", "a"),
+    (f"{SEVEN}\nI'll settle on 3.", "a"),
+    (f"{SEVEN}\nStep 3 is correct.", 7.0),
+    (f"{SEVEN}\nIt is a 3-legged stool.", 7.0),
     ("7/10\n\nI would now give it a 3.", "a"),
     ("7. The score should be 6.", "a"),
     ("7. The score should be 7.", 7.0),
@@ -185,7 +289,7 @@ STATUSES = {"a": "ambiguous", "m": "missing", "u": "unreadable", "i": "inapplica
 
 
 def test_there_are_a_hundred_replies() -> None:
-    assert len({case.reply for case in CASES}) == len(CASES) > 120
+    assert len({case.reply for case in CASES}) == len(CASES) > 200
 
 
 @pytest.mark.parametrize("case", CASES, ids=[case.reply[:60] for case in CASES])
@@ -237,6 +341,9 @@ BOTH = '{"Q1": {"explanation": "a", "answer": "Yes"}, "Q2": {"explanation": "b",
         (f"{BOTH}\nCorrection: the answer to Q2 is No", [1.0, 0.0]),
         (f"{BOTH}\nCorrection: the answer is No", [None, 0.0]),
         (f"{BOTH}\nQ2: Yes", [1.0, None]),
+        (BOTH[:-1] + ', "final_answer": "No"}', [None, 0.0]),
+        (BOTH[:-1] + ', "corrections": {"Q2": "Yes"}}', [1.0, None]),
+        (f"{BOTH}\nQ1 and Q2 should be No.", [None, 0.0]),
         (f"{BOTH}\nQuestion 2 should be Yes.", [1.0, None]),
         ("Q1: Yes\nQ2: No\nWait, Q1 is no.", [None, 0.0]),
         ("Q1: Yes. Wait, the answer is no.\nQ2: No", [None, 0.0]),

@@ -55,6 +55,7 @@ from tests.serving import serving
         ("fe80::1", False),
         ("fe80::1%eth0", False),
         ("fc00::1", False),
+        ("fec0::1", False),
         ("ff02::1", False),
         ("0x7f.1", False),
         ("2130706433", False),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sqlite3
 import subprocess
 import sys
 import threading
@@ -32,8 +33,6 @@ def fill(judge: str, count: int, *, size: int = 100, start: int = 0) -> AnswerCa
 
 
 def age(seconds: float) -> None:
-    import sqlite3
-
     with sqlite3.connect(answer_cache_path()) as database:
         database.execute("UPDATE answers SET made = made - ?", (seconds,))
 
@@ -106,6 +105,49 @@ def test_a_file_that_is_no_cache_gets_a_sentence() -> None:
     with pytest.raises(CrevalError, match="may be deleted"):
         library.cache()
     assert creval("cache").returncode == 2
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "text = x'ff'",
+        "ended = x'00'",
+        "logprobs = '[1]'",
+        "logprobs = '{\"a\": 1}'",
+        "logprobs = '['",
+        "cost = 'dear'",
+        "cost = -7",
+        "cost = 9e999",
+        "tokens_in = 'many'",
+        "judge = x'00'",
+        "made = 'once'",
+    ],
+)
+def test_a_row_that_is_no_answer_counts_as_not_there(damage: str) -> None:
+    fill("openai:m", 2)
+    with sqlite3.connect(answer_cache_path()) as database:
+        database.execute(f"UPDATE answers SET {damage} WHERE key = ?", (b"openai:m 0",))
+    cache = AnswerCache()
+    assert (set(cache.get([b"openai:m 0", b"openai:m 1"])), cache.problem) == ({b"openai:m 1"}, "")
+    assert creval("cache").returncode == 0
+
+
+def test_a_cache_of_another_user_is_not_believed(monkeypatch: pytest.MonkeyPatch) -> None:
+    fill("openai:m", 1)
+    monkeypatch.setattr(os, "geteuid", lambda: answer_cache_path().stat().st_uid + 1000)
+    cache = AnswerCache()
+    assert cache.get([b"openai:m 0"]) == {}
+    assert "belongs to another user" in cache.problem
+
+
+@pytest.mark.parametrize("place", ["file", "folder"])
+def test_a_cache_that_everybody_can_write_is_not_believed(place: str) -> None:
+    fill("openai:m", 1)
+    path = answer_cache_path() if place == "file" else answer_cache_path().parent
+    path.chmod(0o777)
+    cache = AnswerCache()
+    assert cache.get([b"openai:m 0"]) == {}
+    assert f"everybody can write to {path}" in cache.problem
 
 
 def test_threads_and_processes_write_at_once() -> None:

@@ -205,7 +205,7 @@ class WholeNumber(AnswerScale):
     def _parse_text(self, said: str) -> tuple[VerdictStatus, float | None]:
         text = said.strip(_MARKUP)
         match = _LEADING_NUMBER.match(text)
-        if match is None:
+        if match is None or _MORE_THAN.match(said):
             return _status_without_answer(text), None
         number, of, remark = match[1], match[2], match[3] or match[4] or ""
         further = _OUT_OF.match(remark)
@@ -299,12 +299,13 @@ _LEADING_YES_NO = re.compile(r"(yes|no)\b" + _REMARK, re.IGNORECASE | re.DOTALL)
 _SECOND_YES_NO = re.compile(
     r"(?:(?:and|or|but)\s)?(yes|no)\b\s?(?:[.,;:!?)]|$)|(?:and|or|but)\s(yes|no)\b", re.IGNORECASE
 )
-_YES_NO_FINDER = VerdictFinder(r"(\b(?:yes|no)\b)")
+_YES_NO_FINDER = VerdictFinder(r"(\b(?:yes|no)\b)", opposites={"yes": "No", "no": "Yes"})
 _LEADING_NUMBER = re.compile(
-    r"(?:(?:the\s)?(?:final\s)?(?:score|rating|answer)(?:[^\w:=]{0,4}[:=]|\sis\b)[^\w-]{0,8})?([0-9]{1,3}(?:\.0{1,9})?)"
+    r"(?:(?:the\s)?(?:final\s)?(?:score|rating|answer)(?:[^\w:=]{0,4}[:=]|\sis\b)[^\w<>≤≥≈~±.,–−-]{0,8})?([0-9]{1,3}(?:\.0{1,9})?)"
     r"(?:\s*(?:/|out of)\s*([0-9]{1,3}))?" + _REMARK,
     re.IGNORECASE | re.DOTALL,
 )
+_MORE_THAN = re.compile(r"[\s*_`\"']{0,9}>=?[0-9]")
 _OTHER_NUMBER = re.compile(r"(?:(?:and|or|to|but)\W{1,9})?[0-9]")
 _FIRST_NUMBER = re.compile(r"[0-9]{1,3}(?:\.[0-9]{1,3})?")
 # A line that goes on with a list: where `2.` follows, `1. The hat is blue` was no answer.

@@ -6,16 +6,25 @@ They never answer a question. They show that a reply which answers it elsewhere 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+import unicodedata
+from collections.abc import Callable, Iterator, Mapping
+from types import MappingProxyType
 from typing import NamedTuple
 
-_MARKS = str.maketrans({"*": "", "`": "", "_": " ", "#": " ", "…": "...", "“": '"', "”": '"', "\ufeff": ""})
+_MARKS = str.maketrans({"*": "", "`": "", "_": " ", "#": " ", "…": "...", "“": '"', "”": '"', "。": ". "})
+# Characters that nobody sees: zero-width ones, marks of direction.
+_INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff]")
+_STRUCK_OUT = re.compile(r"~~[^~\n]{1,400}~~")
+_TAG = re.compile(r"</?[a-z]{1,20}>", re.IGNORECASE)
+_BOXED = re.compile(r"\\boxed\{([^{}\n]{0,100})\}")
 # What is quoted: the words on a sign, or of somebody else.
 _QUOTATION = re.compile(
     r"\"[^\"\n]{0,400}\"|«[^«»\n]{0,400}»|「[^「」\n]{0,400}」|‘[^‘’\n]{0,400}’|(?<!\w)'[^'\n]{1,400}'(?!\w)"
 )
 _SENTENCE_END = re.compile(r"(?<=[.!?。！？])\s|(?<=[a-z][.!?])(?=[A-Z])|\n")
-_LIST_NUMBER = re.compile(r"^[-•(\[ ]{0,4}[0-9]{1,3}[.):\]]{1,2} (?=\S)", re.MULTILINE)
+_LINE_MARK = re.compile(
+    r"^(?:[-•(\[ ]{0,4}[0-9]{1,3}[.):\]]{1,2} (?=\S)|[ >=/|→⇒-]{1,6}(?=[^\s>=/|→⇒-]))", re.MULTILINE
+)
 _QUESTION_LABEL = re.compile(r"\bq(?:uestion)? ?[.#-]?0{0,9}([0-9]{1,4})\b", re.IGNORECASE)
 # Words with which a writer comes back to what was said, and others that lead to a verdict.
 _RETRACTION = (
@@ -27,33 +36,45 @@ _RETRACTION = (
 _LEAD = rf"(?:{_RETRACTION}|so|but|or|and|then|thus|hence|therefore|well|overall|finally|in (?:conclusion|summary))"
 _GAP = r"[,:;.\s-]{1,4}"
 _SUBJECT = (
-    r"\b(?:answer|verdict|score|rating|grade|conclusion|decision|correction|judge?ment"
-    r"|q(?:uestion)? ?[.#-]?[0-9]{1,4})s?\b[^.!?\n]{0,60}?"
-    r"(?:\bis|\bare|\bwas|[:：=]|->|→|\bbecomes?|\bremains?|\bstays?"
-    r"|\b(?:should|must|has to|ought to) (?:be|have been|read))\s?"
+    r"(?:(?:答案|更正|结论|评分|得分|分数)[^.!?\n]{0,20}?[是为:]|\b(?:answer|verdict|score|rating|grade|conclusion|decision|correction|judge?ment"
+    r"|q(?:uestion)? ?[.#-]?[0-9]{1,4}|final(?= ?[:=]| is\b| should\b))s?\b[^.!?\n]{0,60}?"
+    r"(?:\bis(?:n[’']t)?|\bare|\bwas|[:：=]|->|→|\bbecomes?|\bremains?|\bstays?"
+    r"|\b(?:should|must|has to|ought to) (?:be|have been|read)))\s?"
 )
 _STATEMENT = (
     r"\b(?:(?:it|this|that) (?:should|must) (?:be|have been)|(?:score|rating|grade) of"
-    r"|(?:chang|correct|revis|updat|amend)\w* [^.!?\n]{1,40}? to"
-    r"|i(?:'d| would)? (?:say|said|meant|mean|go with|conclude)|(?:make|give|rate|score) (?:it|this|that))\s"
+    r"|(?:chang|correct|revis|updat|amend)\w* [^.!?\n]{1,40}? to|change to"
+    r"|i(?:['’]d|['’]ll| would| will| must| should| should have| have to| now)? (?:say|said|meant|mean|go with|conclude"
+    r"|answer|answered|vote|choose|pick|settle (?:on|for))|(?:make|give|rate|score) (?:it|this|that)"
+    r"|(?:it|this|that)(?:['’]s| is) an?|(?:treat|mark|count|lower|reduce|raise) [^.!?\n]{0,40}?\b(?:as|to))\s"
 )
 _ADVERBS = (
-    r"(?:(?:now|rather|actually|in fact|therefore|clearly|definitely|simply|still|just|thus|then|instead|really|a|an)"
+    r"(?:(?:now|rather|actually|in fact|therefore|clearly|definitely|simply|still|just|thus|then|instead|really|not"
+    r"|a|an|clear|firm|definite)"
     r"\s){0,3}"
 )
 # Behind a verdict that is one: "the answer is no because", not "the answer is no longer".
 _END = (
     r"(?=\s?(?:[.,;:!)\]}\"–—]|$|-\s|\((?!\w+\))"
-    r"|(?:because|since|as|for|not|given|due|and|but|instead|here|now|then|rather|after|in|on|if|when|although|though)"
+    r"|(?:because|since|as|for|not|given|due|and|but|instead|here|now|then|rather|after|in|on|from|if|when|although|though)"
     r"\b))"
 )
 # "Not a 3", "which prevents a 10/10", "8 instead of 10".
 _NEGATED = re.compile(
-    r"\b(?:avoid\w*|prevent\w*|short of|instead of|rather than|not|than|nor)"
+    r"(?:n[’']t|\b(?:avoid\w*|prevent\w*|short of|instead of|rather than|not|than|nor))"
     r"(?:\s(?:a|an|the|of|score|rating|grade|answer|perfect|full|verdict)){0,4}\s\"?$",
     re.IGNORECASE,
 )
 _MAX_NEGATION_CHARS = 40
+_ARROW = r"(?:->|=>|→|⇒)\s?"
+_IS_RIGHT = r"\s(?:is|would be|seems)\s(?:the\s)?(?:more\s)?(?:correct|right|better|accurate|true)\b"
+_TAKEN_BACK = re.compile(
+    r"\b(?:my|the|this|that|above|previous|earlier) (?:answer|verdict|score|rating|reply|response|json)(?: above)?"
+    r" (?:is|was) (?:wrong|incorrect|mistaken|not (?:right|correct))\b"
+    r"|\b(?:ignore|disregard|discard) (?:the|my|this|that) (?:above|previous|first|earlier|answer|json)\b"
+    r"|(?:^|[.!?:;] )(?:sorry,? |no,? |wait,? )?i was wrong[.!]",
+    re.IGNORECASE | re.MULTILINE,
+)
 
 
 class StatedVerdict(NamedTuple):
@@ -68,9 +89,17 @@ class VerdictFinder:
 
     `token` is the pattern of a verdict, with one group; `own_line` says that one without further words has to end its
     line, as numbers do, which lists begin with; `everywhere` is a pattern that is a verdict wherever it stands.
+    `opposites` are the verdicts that "not a yes" and "not a no" state.
     """
 
-    def __init__(self, token: str, *, own_line: bool = False, everywhere: str = "") -> None:
+    def __init__(
+        self,
+        token: str,
+        *,
+        own_line: bool = False,
+        everywhere: str = "",
+        opposites: Mapping[str, str] = MappingProxyType({}),
+    ) -> None:
         value = rf"\"?{token}\"?"
         begin = r"(?:^|[.!?]\s)" if own_line else r"(?:^|[.!?;:,(–—]\s?|\s-\s)"
         end = r"\s?[.;!]?\s?$" if own_line else r"(?=\s?(?:[.;!)]|$))"
@@ -79,17 +108,22 @@ class VerdictFinder:
             rf"\b{_RETRACTION}{_GAP}(?:{_LEAD}{_GAP}){{0,3}}{value}{_END}",
             rf"{_SUBJECT}{_ADVERBS}{value}{_END}",
             rf"{_STATEMENT}{_ADVERBS}{value}{_END}",
+            rf"^\W{{0,3}}q(?:uestion)? ?[0-9]{{1,4}}\W{{1,4}}{value}{end}",
+            rf"{_ARROW}{value}{_END}",
+            rf"{begin}{value}{_IS_RIGHT}",
             rf"(?<!\"){token},?\s(?:wait|actually|sorry|rather|hold on|i mean)\b",
             *([everywhere] if everywhere else []),
         ]
         self._patterns = [re.compile(pattern, re.IGNORECASE | re.MULTILINE) for pattern in patterns]
         self._token = re.compile(token, re.IGNORECASE)
+        self._opposites = opposites
 
     def find(self, text: str) -> list[StatedVerdict]:
         """Return what a text states outside of quotations."""
+        text = _normalise(text)
         if not self._token.search(text):
             return []
-        plain = _LIST_NUMBER.sub("", remove_quotations(text, self._is_verdict))
+        plain = _LINE_MARK.sub("", remove_quotations(text, self._is_verdict))
         return [
             StatedVerdict(label, words)
             for sentence in _SENTENCE_END.split(plain)
@@ -106,6 +140,18 @@ class VerdictFinder:
                 start = match.start(1)
                 if not _NEGATED.search(sentence[max(0, start - _MAX_NEGATION_CHARS) : start]):
                     yield match[1]
+                elif opposite := self._opposites.get(match[1].casefold()):
+                    yield opposite
+
+
+def takes_back(text: str) -> bool:
+    """Return whether a text says, outside of quotations, that an answer was wrong, without giving another."""
+    return _TAKEN_BACK.search(remove_quotations(text)) is not None
+
+
+def _normalise(text: str) -> str:
+    """Return a text with plain forms of its letters and marks, and without those that nobody sees."""
+    return text if text.isascii() else unicodedata.normalize("NFKC", _INVISIBLE.sub("", text))
 
 
 def remove_quotations(text: str, is_verdict: Callable[[str], bool] = lambda _: False) -> str:
@@ -115,5 +161,6 @@ def remove_quotations(text: str, is_verdict: Callable[[str], bool] = lambda _: F
         words = quotation[0][1:-1]
         return f'"{words.strip(" .,!")}"' if is_verdict(words) else '""'
 
+    text = _BOXED.sub(r" \1 ", _TAG.sub(" ", _STRUCK_OUT.sub(" ", _normalise(text))))
     lines = (" ".join(line.split()) for line in text.translate(_MARKS).splitlines())
     return _QUOTATION.sub(replace, "\n".join(line for line in lines if line))

@@ -95,7 +95,11 @@ class ChatJudge(Judge):
         if self.provider.is_rehearsal:
             return None
         images = [f"{image.digest} {image.media_type} {image.width} {image.height}" for image in request.images]
-        told = "\x1f".join((self.provider.name, self.model, *images, "", request.text)).encode("utf-8", "surrogatepass")
+        # A server of one's own may serve anything under a provider's name for a model.
+        where = "" if self.url == CHAT_PROVIDERS[self.provider.name].url else "elsewhere"
+        told = "\x1f".join((self.provider.name, where, self.model, *images, "", request.text)).encode(
+            "utf-8", "surrogatepass"
+        )
         parameters, schema = self._configured
         return b"\x1e".join((told, parameters, self._response_format(request) if schema else b""))
 

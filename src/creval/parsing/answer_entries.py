@@ -39,13 +39,14 @@ class AnswerEntry(NamedTuple):
 
 
 class JsonAnswers(NamedTuple):
-    """What the JSON in a reply says: its answers, whether there is any, whether all of it is sound; and the text
-    outside of it, with what it says as a correction."""
+    """What the JSON in a reply says: its answers, whether there is any, whether all of it is sound; the text outside
+    of it; and what it says beside its answers, as a correction for example, in lines."""
 
     entries: list[AnswerEntry]
     has_json: bool
     sound: bool
     prose: str
+    corrections: str = ""
 
 
 @cache_by_text(1 << 22)
@@ -64,7 +65,8 @@ _FENCE = re.compile(r"^\s*```[A-Za-z]*|```\s*$")
 _LABEL = re.compile(r"[\W_]*(?:q(?:uestion)?[\s._#-]*)?0*([0-9]{1,4})\W*", re.IGNORECASE)
 # A label in front of a question; a bare number only with a mark behind it.
 _LABEL_PREFIX = re.compile(
-    r"\W*(?:q(?:uestion)?[\s._#-]*0*(?=[0-9]{1,4}\b)|0*(?=[0-9]{1,4}\s*[:.)：、]))([0-9]{1,4})[\W_]*(.*)",
+    r"\W*(?:q(?:uestion)?[\s._#-]*0*(?=[0-9]{1,4}\b)|0*(?=[0-9]{1,4}\s*[:.)：、]))([0-9]{1,4})"
+    r"[\W_]*(?<![<>≤≥≈~±.,–−-](?=[0-9]))(.*)",  # a sign belongs to the number behind it
     re.IGNORECASE | re.DOTALL,
 )
 
@@ -105,8 +107,9 @@ def find_json_entries(text: str) -> JsonAnswers:
         else:
             _collect_entries(piece, None, 0, entries)
         prose.append("\n")
-    prose += [f"\nQ{e.number}: {e.answer}\n" if e.number else f"\n{e.answer}\n" for e in entries if e.is_correction]
-    return JsonAnswers([e for e in entries if not e.is_correction], has_json, sound, "".join(prose))
+    corrections = [f"Q{e.number}: {e.answer}\n" if e.number else f"{e.answer}\n" for e in entries if e.is_correction]
+    answers = [e for e in entries if not e.is_correction]
+    return JsonAnswers(answers, has_json, sound, "".join(prose), "".join(corrections))
 
 
 def _parse_answer_array(whole: str) -> list[AnswerEntry]:
@@ -150,7 +153,10 @@ def _collect_entries(value: Any, number: str | None, depth: int, into: list[Answ
             # One list for all questions, in their order.
             into += [AnswerEntry(None, None, answer, explanation) for answer in values[at]]
     for at in layout.corrections:
-        into.append(AnswerEntry(number, None, values[at], is_correction=True))
+        _collect_corrections(values[at], number, depth, into)
+    for at in layout.remarks:
+        if type(values[at]) not in _CONTAINERS:
+            into.append(AnswerEntry(number, None, values[at], is_correction=True))
     for at in layout.others:
         label, inner = layout.labels.get(at), values[at]
         if type(inner) in _CONTAINERS:
@@ -159,7 +165,23 @@ def _collect_entries(value: Any, number: str | None, depth: int, into: list[Answ
             into.append(AnswerEntry(label, None, inner))
 
 
+def _collect_corrections(value: Any, number: str | None, depth: int, into: list[AnswerEntry]) -> None:
+    """Add all that stands inside a correction, each under its label if it has one."""
+    if type(value) not in _CONTAINERS:
+        into.append(AnswerEntry(number, None, value, is_correction=True))
+    elif depth <= MAX_DEPTH:
+        keys, values = ([""] * len(value), value) if isinstance(value, list) else (list(value), value.values())
+        for key, inner in zip(keys, values, strict=True):
+            label = normalise_label(key) or ""
+            _collect_corrections(inner, label if label.isdigit() else number, depth + 1, into)
+
+
 _CONTAINERS = frozenset({list, dict, MultiDict})
+# A key that may hold a second verdict, such as `initial_answer` or `Q1_final`. It answers nothing, but can contradict.
+# A summary is none, nor is a reference such as `correct_answer`, which recorded answers have.
+_SECOND_VERDICT = re.compile(
+    r"^(?!.*(?:average|mean|total|sum|correct(?!ed|ion)|right|expected|reference|truth|gold)).*?(?:answer|verdict|decision|conclu|judge?ment|final|revis|correct|amend|actual|result|score|rating)"
+)
 
 
 class _Layout(NamedTuple):
@@ -170,8 +192,15 @@ class _Layout(NamedTuple):
     question: int | None
     explanation: int | None
     corrections: tuple[int, ...]
+    remarks: tuple[int, ...]
     labels: dict[int, str]
     others: tuple[int, ...]
+
+
+def _may_hold_verdict(slot: str | None, key: str) -> bool:
+    """Return whether a key is that of a second verdict, where answers are under another."""
+    named = slot is None and len(key) <= _MAX_LABEL_CHARS and _SECOND_VERDICT.search(key.casefold())
+    return slot == "score" or bool(named)
 
 
 @cache_by_text(1 << 22)
@@ -187,6 +216,7 @@ def _read_layout(keys: tuple[str, ...]) -> _Layout:
         last.get("question"),
         next((at for at, slot in enumerate(slots) if slot == "explanation"), None),
         tuple(at for at, slot in enumerate(slots) if slot == "correction"),
+        tuple(at for at, slot in enumerate(slots) if slot != kind and _may_hold_verdict(slot, keys[at])),
         {at: number for at, key in enumerate(keys) if (number := normalise_label(key) or "").isdigit()},
         tuple(at for at, slot in enumerate(slots) if slot in (None, "answer", "score")),
     )

@@ -9,8 +9,9 @@ The rules:
 3. The example of a prompt is no answer: an answer with the explanation of an example counts as not given.
 4. A reply that was cut off has no answers; neither has a JSON object that is not closed.
 5. An answer is taken for a question only if it can mean no other.
-6. Two different verdicts on a question make it ambiguous, also where the second is a sentence outside of JSON such as
-   "On reflection, the answer is no." What is quoted does not count.
+6. Two different verdicts on a question make it ambiguous, also where the second stands under another key, or is a
+   sentence outside of JSON such as "On reflection, the answer is no." So does a sentence that takes the answer back.
+   What is quoted does not count.
 
 What is not answered has a status that says why, and is asked again.
 """
@@ -23,6 +24,7 @@ from collections.abc import Callable, Sequence
 
 from creval.core.probe import Question
 from creval.core.scales import EXAMPLE_EXPLANATION, AnswerScale, get_scale
+from creval.core.stated_verdicts import takes_back
 from creval.core.verdict import Verdict, VerdictStatus
 from creval.parsing.answer_entries import (
     AnswerEntry,
@@ -38,6 +40,7 @@ from creval.parsing.reply_text import MAX_REPLY_CHARS, strip_thinking
 _MAX_ANSWER_CHARS = 400
 _MAX_EXPLANATION_CHARS = 4000
 _EXAMPLE_EXPLANATIONS = frozenset({EXAMPLE_EXPLANATION, "...", "…"})
+_TAKEN_BACK = "(taken back)"
 
 
 def parse_reply(
@@ -60,21 +63,31 @@ def parse_reply(
         if not text.strip():
             return missing_verdicts(questions, "the reply only repeats the prompt")
     found = find_json_entries(text)
-    echoed = _EXAMPLE_EXPLANATIONS | quoted_explanations(prompt)
-    entries = [entry for entry in found.entries if entry.explanation.strip() not in echoed]
+    echoed = {_plain(words) for words in _EXAMPLE_EXPLANATIONS | quoted_explanations(prompt)}
+    entries = [entry for entry in found.entries if _plain(entry.explanation) not in echoed]
     if found.entries and not entries:
         return missing_verdicts(questions, "the reply only repeats the example of the prompt")
     if not found.entries:
         entries = _entries_in_prose(found.prose, questions, bare=not found.has_json)
     own = [question.label or f"Q{n}" for n, question in enumerate(questions, 1)]
     keys = [normalise_label(label) for label in labels or own]
-    stated = _StatedVerdicts(found.prose.strip(), keys)
+    # Where others have labels, an answer without one does not go by order, and may mean any question.
+    beside = [entry.answer for entry in entries if len(keys) > 1 and not (entry.number or entry.text)]
+    if beside and any(entry.number for entry in entries):
+        found = found._replace(corrections=found.corrections + "\n".join(a for a in beside if isinstance(a, str)))
+    stated = _StatedVerdicts(f"{found.prose}\n{found.corrections}".strip(), keys)
     return [
         _build_verdict(question, given, stated.find(get_scale(question.scale), key))
         for question, key, given in zip(
             questions, keys, _assign_entries(entries, questions, keys, found.sound), strict=True
         )
     ]
+
+
+def _plain(explanation: str) -> str:
+    """Return an explanation as it is compared with those of examples: without case, brackets and full stop."""
+    words = explanation.strip()
+    return " ".join(words.casefold().strip("<>[]()*_. ").split()) or words
 
 
 def missing_verdicts(questions: Sequence[Question], why: str) -> list[Verdict]:
@@ -100,6 +113,7 @@ class _StatedVerdicts:
     def __init__(self, prose: str, keys: Sequence[str | None]) -> None:
         self._prose, self._keys = prose, set(keys)
         self._found: dict[str, list[tuple[str | None, str]]] = {}
+        self._is_taken_back = takes_back(prose)
 
     def find(self, scale: AnswerScale, key: str | None) -> list[str]:
         """Return those on a question: the sentence or the line names it, or no question that was asked."""
@@ -112,7 +126,8 @@ class _StatedVerdicts:
                 for stated in scale.find_stated(line)
             ]
         found = self._found[scale.name]
-        return [words for label, words in found if label == key or label not in self._keys]
+        words = [words for label, words in found if label == key or label not in self._keys]
+        return [*words, _TAKEN_BACK] if self._is_taken_back else words
 
 
 def _build_verdict(question: Question, entries: Sequence[AnswerEntry], stated: Sequence[str]) -> Verdict:

@@ -16,6 +16,7 @@ USAGE_FIELDS = ("prompt_tokens", "completion_tokens")
 _MAX_ERROR_CHARS = 4000
 _MAX_TOKENS = 10**8
 _FILTER_FINISH_REASON = re.compile(r"filter|safety|blocklist|prohibited|recitation|spii|refus")
+_CUT_OFF_FINISH_REASON = re.compile(r"length|max_|limit|error|abort|cancel|interrupt|incomplete|time_?out")
 
 
 class ErrorBody:
@@ -68,7 +69,7 @@ def parse_completion(choice: Any, redact: Callable[[str], str]) -> Completion | 
         return Completion(redact(refusal), "refusal")
     if _FILTER_FINISH_REASON.search(ended):
         return Completion(text, "refusal")
-    reason = "length" if ended in ("length", "max_tokens") else "stop"
+    reason = "length" if _CUT_OFF_FINISH_REASON.search(ended) else "stop"
     return Completion(text, reason, _parse_logprobs(choice.get("logprobs")))
 
 
@@ -121,7 +122,7 @@ class TokenLogprobs(NamedTuple):
 
 
 class Completion(NamedTuple):
-    """One answer: its text, why it ended (stop, length, refusal), and its tokens if asked for."""
+    """One answer: its text, why it ended (stop, length if it was cut off, refusal), and its tokens if asked for."""
 
     text: str
     finish_reason: str = "stop"

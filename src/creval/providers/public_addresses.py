@@ -39,7 +39,7 @@ def _is_public(address: IPAddress) -> bool:
         if address in _NAT64:
             return _is_public(ipaddress.IPv4Address(int(address) & 0xFFFFFFFF))
         inner = address.ipv4_mapped or address.sixtofour
-        if inner is not None and not _is_public(inner):
+        if address.is_site_local or (inner is not None and not _is_public(inner)):
             return False
     return address.is_global and not (address.is_reserved or address.is_multicast or address.is_unspecified)
 

@@ -7,7 +7,7 @@ import os
 import sqlite3
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from threading import Lock
 from typing import Any, NamedTuple
@@ -23,6 +23,12 @@ CREATE TABLE IF NOT EXISTS answers (
     logprobs TEXT, tokens_in INTEGER, tokens_out INTEGER, cost REAL);
 """
 _ROW_BYTES = "length(CAST(text AS BLOB)) + coalesce(length(CAST(logprobs AS BLOB)), 0) + length(judge) + 80"
+# A row as this module writes it: whatever else is in the file, by damage or by design, is no answer.
+_SOUND = (
+    "typeof(judge) = 'text' AND typeof(text) = 'text' AND typeof(ended) = 'text' AND made BETWEEN 0 AND 1e11"
+    " AND (cost IS NULL OR cost BETWEEN 0 AND 1e6) AND (tokens_in IS NULL OR tokens_in BETWEEN 0 AND 1e12)"
+    " AND (tokens_out IS NULL OR tokens_out BETWEEN 0 AND 1e12)"
+)
 _BUSY_TIMEOUT = 2.0  # seconds that judging waits for another process
 _QUERY_BATCH = 500  # keys in a query
 
@@ -81,10 +87,11 @@ class AnswerCache:
                 some = keys[start : start + _QUERY_BATCH]
                 query = (
                     "SELECT key, text, ended, logprobs, tokens_in, tokens_out, cost FROM answers"
-                    f" WHERE key IN ({', '.join('?' * len(some))})"
+                    f" WHERE {_SOUND} AND key IN ({', '.join('?' * len(some))})"
                 )
                 for key, text, ended, logprobs, *took in self._reader.execute(query, some):
-                    found[key] = CachedAnswer(text, ended, json.loads(logprobs) if logprobs else (), *took)
+                    with suppress(ValueError, TypeError, RecursionError):  # such a row is asked for and replaced
+                        found[key] = CachedAnswer(text, ended, _read_logprobs(logprobs), *took)
         return found
 
     def put(self, judge: str, answers: Mapping[bytes, CachedAnswer]) -> None:
@@ -132,7 +139,7 @@ class AnswerCache:
             return []
         query = (
             f"SELECT judge, count(*), sum({_ROW_BYTES}), sum(cost), min(made), max(made) FROM answers"
-            " GROUP BY judge ORDER BY 2 DESC, 1"
+            f" WHERE {_SOUND} GROUP BY judge ORDER BY 2 DESC, 1"
         )
         with _reporting(self.path), closing(_connect(self.path, 10)) as connection:
             return [JudgeShare(*row) for row in connection.execute(query)]
@@ -177,6 +184,14 @@ class AnswerCache:
         return deleted
 
 
+def _read_logprobs(stored: str | None) -> list[list[Any]]:
+    """Return tokens with their alternatives as they were stored; `ValueError` or `TypeError` if they are none."""
+    return [
+        [str(token), [[str(word), float(value)] for word, value in options]]
+        for token, options in (json.loads(stored) if stored else ())
+    ]
+
+
 def _file_bytes(connection: sqlite3.Connection) -> int:
     """Return how large the file is without what was deleted."""
     connection.commit()
@@ -214,7 +229,19 @@ def _create_private(path: Path) -> None:
     os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
 
 
+def _require_own(path: Path) -> None:
+    """Refuse a cache that somebody else made or can write: its answers would stand in for a judge's."""
+    user = os.geteuid() if hasattr(os, "geteuid") else 0
+    for place in (path.parent, path):
+        status = place.stat()
+        if user and status.st_uid != user:
+            raise CrevalError(f"{place} belongs to another user")
+        if os.name == "posix" and status.st_mode & 0o002:
+            raise CrevalError(f"everybody can write to {place}")
+
+
 def _connect(path: Path, timeout: float) -> sqlite3.Connection:
+    _require_own(path)
     connection = sqlite3.connect(path, timeout=timeout, check_same_thread=False)
     try:
         version = connection.execute("PRAGMA user_version").fetchone()[0]
