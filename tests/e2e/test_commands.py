@@ -16,13 +16,13 @@ from tests.commands import creval, parsed, right, wrong
 
 
 def test_demo_goes_the_whole_way_and_may_be_repeated(tmp_path: Path) -> None:
-    for samples in (1, 18):
+    for samples in (1, 9):
         shown = right("demo", "--samples", str(samples), cwd=tmp_path)
         assert "faithful" in shown
         assert "pairs of models differ" in shown
     made = tmp_path / "creval-demo"
-    assert len(list((made / "bench" / "image").iterdir())) == 18
-    assert len(list((made / "edits" / "overeager").iterdir())) == 18
+    assert len(list((made / "bench" / "image").iterdir())) == 9
+    assert len(list((made / "edits" / "overeager").iterdir())) == 9
     assert "Where models are furthest apart" in (made / "report.html").read_text()
     cells = parsed("score", made / "run")["models"]
     found = {name: {column: cell["value"] for column, cell in cells[name]["overall"].items()} for name in cells}
