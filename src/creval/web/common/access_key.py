@@ -50,7 +50,7 @@ class AccessKey:
             return None
         if headers.get("sec-fetch-site") == "cross-site" and scope["method"] == "GET":
             # Whoever follows a link from another page has the cookie, but a browser sends it from here only.
-            return HTMLResponse('<!doctype html><meta http-equiv="refresh" content="0">')
+            return HTMLResponse('<!doctype html><link rel="icon" href="data:,"><meta http-equiv="refresh" content="0">')
         return PlainTextResponse(_MISSING, 403)
 
     def _is_token(self, given: str) -> bool:
