@@ -50,12 +50,15 @@ class AccessKey:
             return None
         if headers.get("sec-fetch-site") == "cross-site" and scope["method"] == "GET":
             # Whoever follows a link from another page has the cookie, but a browser sends it from here only.
-            return HTMLResponse('<!doctype html><link rel="icon" href="data:,"><meta http-equiv="refresh" content="0">')
+            return HTMLResponse(
+                '<!doctype html><link rel="icon" href="/static/icon.svg"><meta http-equiv="refresh" content="0">'
+            )
         return PlainTextResponse(_MISSING, 403)
 
     def _is_token(self, given: str) -> bool:
         return secrets.compare_digest(given.encode("utf-8", "replace"), self._token.encode())
 
 
+_LEADS_ON = '<!doctype html><link rel="icon" href="/static/icon.svg"><meta http-equiv="refresh" content="0">'
 _MISSING = "Open the whole link that creval printed, with its token.\n"
 _WRONG = "This token is not the one of this server: open the link that creval printed when it was started.\n"

@@ -77,10 +77,8 @@ def _hide_from_others(url: str, folder: Path) -> str:
     """Return the address of a file that leads to another: users of a machine see how programs are called."""
     page = folder / "open.html"
     page.touch(0o600)
-    page.write_text(
-        f'<!doctype html><link rel="icon" href="data:,"><meta http-equiv="refresh" content="0; url={html.escape(url)}">',
-        encoding="utf-8",
-    )
+    lead_on = f'<meta http-equiv="refresh" content="0; url={html.escape(url)}">'
+    page.write_text(f'<!doctype html><link rel="icon" href="data:,">{lead_on}', encoding="utf-8")
     return page.as_uri()
 
 
