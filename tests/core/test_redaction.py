@@ -111,7 +111,10 @@ def test_hiding_takes_time_that_grows_with_length_only() -> None:
         took = []
         for size in (20_000, 80_000):
             text = part * (size // len(part))
-            began = time.perf_counter()
-            hide_words(f"@{text}=")
-            took.append(time.perf_counter() - began)
+            tries = []
+            for _ in range(3):  # a collection of garbage can fall into one of them
+                began = time.process_time()
+                hide_words(f"@{text}=")
+                tries.append(time.process_time() - began)
+            took.append(min(tries))
         assert took[1] < 12 * took[0] + 0.1, part

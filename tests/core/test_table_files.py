@@ -105,11 +105,13 @@ def test_any_bytes_are_rows_or_a_sentence(content: bytes, name: str, tmp_path_fa
 def test_time_grows_with_length_only(line: str, tmp_path: Path) -> None:
     def seconds(lines: int) -> float:
         path = table(tmp_path, "id,text\n" + line * lines)
-        start = time.process_time()
-        read_table(path)
-        return time.process_time() - start
+        taken = []
+        for _ in range(3):  # a collection of garbage can fall into one of them
+            start = time.process_time()
+            read_table(path)
+            taken.append(time.process_time() - start)
+        return min(taken)
 
-    seconds(100)
     assert seconds(16_000) < 16 * max(seconds(2_000), 0.02)
 
 
