@@ -74,8 +74,8 @@ def write_benchmark(folder: Path, found: list[Path], samples: int, questions: in
     for number in range(samples):
         stem = f"s{number:04d}"
         source, edit = found[number % len(found)], found[(number * 7 + 3) % len(found)]
-        (bench / "image" / f"{stem}{source.suffix}").symlink_to(source)
-        (edits / f"{stem}{edit.suffix}").symlink_to(edit)
+        shutil.copyfile(source, bench / "image" / f"{stem}{source.suffix}")
+        shutil.copyfile(edit, edits / f"{stem}{edit.suffix}")
         entries.append(
             {
                 "id": number,
@@ -226,7 +226,7 @@ class Bench:
 
     def creval_inside(self) -> dict[str, Any]:
         """The same from the first call to the last."""
-        arguments = self._arguments("sixty", "--image-fit", "original")
+        arguments = self._arguments("sixty", "--image-fit", "original", "--no-cache")
         return finished([sys.executable, str(HERE / "judge.py"), "--inside", *arguments], self.folder)
 
     def limit(self) -> dict[str, Any]:
@@ -250,8 +250,10 @@ def inside(arguments: list[str]) -> None:
     from creval.judges.chat import ChatJudge
     from creval.judging.judge_run import JudgeRun
 
+    arguments = [part for part in arguments if part != "--no-cache"]
     given = dict(zip(arguments[2::2], arguments[3::2], strict=True))
-    settings = Settings(batch_by="question", image_fit="original", concurrency=AT_ONCE)
+    # Some of the requests are alike: the cache of answers would ask them once.
+    settings = Settings(batch_by="question", image_fit="original", concurrency=AT_ONCE, cache=False)
     benchmark = open_benchmark(arguments[1])
     judging = JudgeRun(benchmark, [given["--edits"]], given["--judge"], given["--run"], settings)
     began: list[float] = []
@@ -340,7 +342,7 @@ def main() -> None:
 
 
 def measure(bench: Bench, rounds: int) -> None:
-    original = ("sixty", "--image-fit", "original")
+    original = ("sixty", "--image-fit", "original", "--no-cache")
     for latency in (200, 0):
         bench.server.set_latency(latency)
         ratios: dict[str, list[float]] = {"inside": [], "command": [], "sdk": [], "cpu": [], "mb": []}
@@ -369,7 +371,7 @@ def measure(bench: Bench, rounds: int) -> None:
             shown = f"{scale * median[key]:.1f} {unit}"
             print(f"  {words:32}{shown:>10}   {want and f'wanted: {want}'}")
     bench.server.set_latency(0)
-    many = bench.creval("many", "--image-fit", "original")
+    many = bench.creval("many", "--image-fit", "original", "--no-cache")
     print(f"\npeak memory of {15 * SAMPLES} samples: {many['peak_mb']:.0f} MB")
     bench.server.set_latency(200)
     alone = fitting(bench.folder / "sixty")
