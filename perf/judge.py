@@ -65,6 +65,14 @@ def images(folder: Path) -> list[Path]:
     return made
 
 
+def link_or_copy(image: Path, place: Path) -> None:
+    """Put an image under another name as well."""
+    try:
+        place.hardlink_to(image)
+    except OSError:
+        shutil.copyfile(image, place)
+
+
 def write_benchmark(folder: Path, found: list[Path], samples: int, questions: int) -> None:
     """A benchmark in CREval's layout, and the edits of one model."""
     bench, edits = folder / "bench", folder / "edits" / "Model"
@@ -74,8 +82,8 @@ def write_benchmark(folder: Path, found: list[Path], samples: int, questions: in
     for number in range(samples):
         stem = f"s{number:04d}"
         source, edit = found[number % len(found)], found[(number * 7 + 3) % len(found)]
-        shutil.copyfile(source, bench / "image" / f"{stem}{source.suffix}")
-        shutil.copyfile(edit, edits / f"{stem}{edit.suffix}")
+        link_or_copy(source, bench / "image" / f"{stem}{source.suffix}")
+        link_or_copy(edit, edits / f"{stem}{edit.suffix}")
         entries.append(
             {
                 "id": number,
