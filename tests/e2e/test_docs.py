@@ -8,6 +8,10 @@ import subprocess
 import sys
 from inspect import signature
 from pathlib import Path
+from typing import Any
+
+import pytest
+from PIL import Image
 
 import creval
 from creval.cli import demo
@@ -58,3 +62,20 @@ def test_every_public_name_is_in_the_page_of_the_api() -> None:
 
 def lines(text: str) -> list[str]:
     return [line.rstrip() for line in text.splitlines() if line.strip()]
+
+
+def test_the_metric_of_the_page_for_contributors(tmp_path: Path) -> None:
+    code = blocks("CONTRIBUTING.md", "python")[0]
+    found: dict[str, Any] = {}
+    exec(code, found)
+    for name, colours in (("flat", (0, 0, 0)), ("edge", (0, 0, 255))):
+        image = Image.new("RGB", (2, 2), "black")
+        image.putpixel((1, 0), colours)
+        image.putpixel((1, 1), colours)
+        image.save(tmp_path / f"{name}.png")
+    values = {
+        name: creval.measure({"sharpness": found["Sharpness"]()}, tmp_path / f"{name}.png").frame()["value"][0]
+        for name in ("flat", "edge")
+    }
+    assert values["flat"] == 0
+    assert values["edge"] == pytest.approx(29 / 255), "blue has a lightness of 29"
