@@ -343,7 +343,7 @@ def test_a_run_is_asked_in_one_way(miniature: Path, tmp_path: Path) -> None:
         ):
             with pytest.raises(CrevalError, match=sentence):
                 ask(miniature, tmp_path / "run", spec, limit=1, **changed)
-        with pytest.raises(CrevalError, match="holds a run of the judge"):
+        with pytest.raises(CrevalError, match="is a run with the judge"):
             ask(miniature, tmp_path / "run", other)
 
 
