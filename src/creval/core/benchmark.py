@@ -61,10 +61,10 @@ class Dataset:
     """Samples from a folder, named subsets of them, and the problems found in the files.
 
     - `title`: display name, if the dataset has its own.
-    - `metrics`: metrics of the dataset's questions, for protocols without metrics of their own.
+    - `metrics`: metrics of the dataset's questions, for protocols that define none.
     - `authored_by`: models that helped to create the dataset, by role (`writer` of instructions, `asker` of questions).
-    - `levels`: groups of samples, for protocols without levels of their own.
-    - `match_edit_file`: returns the edit for a file's path without suffix, for authors who use their own layout.
+    - `levels`: groups of samples, for protocols that define none.
+    - `match_edit_file`: returns the edit for a file's path without suffix, if the authors use a special layout.
     - `read_model_outputs`: reads metadata that a model's output folder declares per sample (e.g. `gen_info.json`).
     - `requires_all_inputs`: editors that cannot take a sample's mask or references are recorded as `unsupported`.
     """

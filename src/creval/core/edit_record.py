@@ -18,7 +18,7 @@ class EditKey(NamedTuple):
 
 
 class EditStatus(str, Enum):
-    """Outcome of an edit: an image, or the reason why there is none."""
+    """Outcome of an edit: `done` if there is an image, otherwise the reason why it is missing."""
 
     DONE = "done"
     ABSENT = "absent"  # the image was not found
@@ -45,7 +45,7 @@ class FileStamp(NamedTuple):
 
     @classmethod
     def take(cls, path: Path, digest: str) -> FileStamp:
-        """Return the current stamp of a file whose content has this digest."""
+        """Return a file's current stamp; `digest` is that of its content."""
         status = path.stat()
         return cls(digest, status.st_size, status.st_mtime_ns, status.st_ino, status.st_ctime_ns)
 
@@ -55,7 +55,7 @@ class FileStamp(NamedTuple):
 
 
 class Edit(NamedTuple):
-    """A model's result for a sample: an image, or the reason why there is none.
+    """A model's result for a sample: an image, or the reason why it is missing.
 
     - `parents`: edits that this one was derived from (the previous step, the candidates it was picked from).
     - `metadata`: additional output of the editor, such as a plan or a scene graph.

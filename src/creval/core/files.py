@@ -24,7 +24,7 @@ MAX_FILE_BYTES = 256 << 20
 MAX_JSON_BYTES = 64 << 20
 """Size limit of a JSON file. Its content can take twenty times as much memory."""
 _CHUNK_BYTES = 1 << 16
-# Do not wait for the writer of a pipe, and do not make a terminal the controlling one.
+# O_NONBLOCK: do not wait for the writer of a pipe. O_NOCTTY: do not take over a terminal.
 _OPEN_FLAGS = os.O_RDONLY
 for _flag in ("O_BINARY", "O_NONBLOCK", "O_NOCTTY", "O_CLOEXEC"):
     _OPEN_FLAGS |= getattr(os, _flag, 0)

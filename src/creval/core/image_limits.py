@@ -12,7 +12,7 @@ from typing import BinaryIO
 MAX_IMAGE_BYTES = 256 << 20
 """Size limit of an image file."""
 MAX_PIXELS_AT_WORK = 128_000_000
-"""Limit of pixels that all threads hold decoded at a time. A larger image waits until no other one is decoded."""
+"""Limit of decoded pixels in memory, over all threads. A larger image waits until no other one is in memory."""
 MAX_PARTS = 10_000
 """Limit of reads for a header. An ordinary one takes tens."""
 BYTES_PER_PART = 256
@@ -58,7 +58,7 @@ pixel_budget = PixelBudget(MAX_PIXELS_AT_WORK)
 class LimitedReader:
     """File wrapper that limits the number and size of a decoder's reads.
 
-    A malicious file can make a decoder read a comment of 50 MB byte by byte, or thousands of entries that each span
+    With a malicious file, a decoder may read a comment of 50 MB byte by byte, or thousands of entries that each span
     the whole file. Call `end_header` before the pixels are read; other limits apply to them.
     """
 

@@ -72,7 +72,7 @@ def _parse_json_lines(content: bytes) -> Iterator[TableRow]:
 
 
 def parse_json_line(line: bytes) -> tuple[dict[str, Any], str]:
-    """Return the JSON object in a line, and an empty text; if there is no object, an empty one and the problem."""
+    """Return the JSON object in a line and a problem. One of them is empty."""
     try:
         found = parse_json(line.decode("utf-8-sig"))
     except (ValueError, RecursionError) as error:

@@ -212,7 +212,7 @@ class RunWriter:
         return tuple(dict.fromkeys(judge for judge, _, _ in self._voice_ids))
 
     def delete_edits(self) -> None:
-        """Delete all edits. Only valid if there are no calls about them."""
+        """Delete all edits. Only valid if the store has no calls about them."""
         self._connection.execute("DELETE FROM edits")
         self._edit_ids.clear()
 
