@@ -168,7 +168,7 @@ def test_benchmarks_are_built_of_images(tmp_path: Path) -> None:
         assert not found.value.left_out, name
         assert found.sentences[0].endswith(f"for {tmp_path / folder}, 0 left out.")
         assert creval.open_benchmark(tmp_path / folder).name == name
-    with pytest.raises(CrevalError, match="give `coco` FILE"):
+    with pytest.raises(CrevalError, match="give either `coco` FILE or"):
         creval.build_complexbench(images, tmp_path / "none", "openai:w@http://127.0.0.1:1/v1")
 
 

@@ -38,7 +38,7 @@ def test_without_the_token_nothing_is_shown(client: TestClient) -> None:
     for path in PATHS:
         refused = client.get(path)
         assert refused.status_code == 403
-        assert "Open the whole link" in refused.text
+        assert "Open the complete link" in refused.text
         assert "nosniff" in refused.headers["x-content-type-options"]
     for wrong in ("", "T0ken-of-this-server", TOKEN + "x", TOKEN[:-1], "\u00e4", "%00", f"{TOKEN}&token=x"):
         refused = client.get(f"/?token={wrong}")
@@ -90,7 +90,7 @@ def test_a_review_needs_the_token_to_be_changed() -> None:
     headers = {"Origin": "http://127.0.0.1:8000", "Content-Type": "application/x-www-form-urlencoded"}
     for path in ("/decide?group=g&item=i", f"/decide?group=g&item=i&token={TOKEN}"):
         refused = client.post(path, content="act=drop", headers=headers)
-        assert (refused.status_code, "Open the whole link" in refused.text) == (403, True)
+        assert (refused.status_code, "Open the complete link" in refused.text) == (403, True)
 
 
 @pytest.mark.parametrize(("host", "asked", "needed"), [("127.0.0.1", 0, 0), ("127.0.0.1", 1, 1), ("0.0.0.0", 0, 1)])

@@ -41,4 +41,4 @@ def test_the_command_says_what_is_wrong(tmp_path: Path) -> None:
     with open_socket("127.0.0.1", 0) as listening:
         taken = creval(run, "--port", listening.getsockname()[1])
     assert taken.returncode == 2
-    assert "cannot be listened at" in taken.stderr
+    assert "cannot listen on" in taken.stderr

@@ -87,12 +87,12 @@ def test_a_group(client: TestClient) -> None:
     page = client.get("/group?id=one").text
     said = words(page)
     assert "0 of 3 items decided" in said
-    assert "Look twice: On the source alone it is answered No." in said
+    assert "Check: On the source alone it is answered No." in said
     assert "writer model-w" in said
     assert re.search(r'name="field-1" value="0" checked> <span>Yes</span>', page)
     assert re.search(r'<option value="1" selected>Commercial Design</option>', page)
     assert 'src="/picture?group=one&amp;name=one.png&amp;size=medium"' in page
-    assert "It has no picture." in client.get("/group?id=two").text
+    assert "This group has no image." in client.get("/group?id=two").text
 
 
 def test_neighbours_follow_the_list(client: TestClient) -> None:
@@ -166,7 +166,7 @@ def test_a_change_from_elsewhere_is_noticed(review: Kept, client: TestClient, sc
     assert "changed elsewhere" in words(card)
     assert "decided dropped text Is the other window's hat red?" in words(card)
     assert "Is my hat red?</textarea>" in card
-    assert "Take what is there t Accept mine instead m" in words(card)
+    assert "Keep the saved version t Accept mine instead m" in words(card)
     version = re.findall(r'name="version" value="(\w+)"', card)[0 if script else 2]
     assert post(mine | {"version": version}).status_code == (200 if script else 303)
     assert review.text("one", "IF/1") == "Is my hat red?"
@@ -232,7 +232,7 @@ def test_all_open_items_at_once(review: Kept, client: TestClient) -> None:
     answer = send(client, "three", 0, {}, script=False)
     assert (answer.status_code, answer.headers["location"]) == (303, "/next?after=three")
     assert client.get("/next?after=three").headers["location"] == "/"
-    assert "Everything is decided." in client.get("/").text
+    assert "All items are decided." in client.get("/").text
 
 
 def test_all_are_accepted_only_as_they_were_shown(review: Kept, client: TestClient) -> None:
@@ -250,7 +250,7 @@ def test_what_cannot_be_accepted_stays_open(review: Kept, client: TestClient) ->
     review.kept["one"] = replace(review.kept["one"], items=(empty, question("IF/2", "Is it?")))
     answer = send(client, "one", 0, {})
     assert answer.status_code == 422
-    assert answer.json()["said"] == "1 item accepted. 1 could not be."
+    assert answer.json()["said"] == "1 item accepted. 1 could not be accepted."
     assert "Not accepted: a question needs words" in words(answer.json()["cards"]["item-1"])
     assert [item.verdict for item in review.kept["one"].items] == [OPEN, ACCEPTED]
 
@@ -272,8 +272,8 @@ def test_what_nobody_touched_stays_to_the_letter(review: Kept, client: TestClien
         send(client, "one", 1, {"act": "accept", "field-0": typed}, script)
         assert review.decided[0][3] == {"text": "\n" + ODD, "weight": "7", "none": ""}
     page = words(client.get("/group?id=one").text)
-    assert r"It holds characters that cannot be seen: \x07, \u202e, \u202c" in page
-    assert "7 (none of the choices)" in page
+    assert r"Contains invisible characters: \x07, \u202e, \u202c" in page
+    assert "7 (not one of the choices)" in page
     send(client, "one", 1, {"act": "save", "field-0": "one\r\ntwo", "field-1": "1"})
     assert review.decided[-1][3] == {"text": "one\ntwo", "weight": "2", "none": ""}
 
@@ -323,7 +323,7 @@ def test_whoever_writes_knows_the_word(review: Kept, client: TestClient, token: 
             if place:
                 card = answer.json()["cards"]["item-1"] if script else answer.text
                 assert "Typed.</textarea>" in card
-                assert "from before creval was started again" in card
+                assert "was opened before creval was restarted" in card
     assert review.decided == []
 
 
@@ -351,8 +351,8 @@ def test_looking_changes_nothing(review: Kept, client: TestClient) -> None:
         ("/?show=some", "There is no list 'some'"),
         ("/?page=two", "A page is a number"),
         ("/picture?group=../../secret", "There is no group"),
-        ("/elsewhere", "there is no such page"),
-        ("/static/review.py", "there is no such page"),
+        ("/elsewhere", "this page does not exist"),
+        ("/static/review.py", "this page does not exist"),
     ],
 )
 def test_what_is_not_there_is_said(client: TestClient, path: str, sentence: str) -> None:
@@ -459,7 +459,7 @@ def test_nothing_to_review() -> None:
     assert "There is nothing to review." in client.get("/").text
     assert client.get("/next").headers["location"] == "/"
     client = looking(Kept([ReviewGroup("bare", "", {}, ())]))
-    assert "There is nothing in it." in client.get("/group?id=bare").text
+    assert "This group has no items." in client.get("/group?id=bare").text
 
 
 def test_large_reviews_stay_quick() -> None:
