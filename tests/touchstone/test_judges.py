@@ -142,11 +142,11 @@ def test_another_seed_is_wrong_elsewhere(drawn: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("spec", "said"),
     [
-        ("noisy:0.9", "give its sensitivity and its specificity"),
+        ("noisy:0.9", "give sensitivity and specificity"),
         ("noisy:1.2,0.5", "each from 0 to 1"),
         ("noisy:", "such as noisy:0.9,0.8"),
-        ("pixel:x", "takes nothing behind its name"),
-        ("truth:", "takes nothing behind its name"),
+        ("pixel:x", "takes no arguments after its name"),
+        ("truth:", "takes no arguments after its name"),
         ("truthful:x", "did you mean 'truth'"),
     ],
 )
@@ -156,7 +156,7 @@ def test_wrong_names(spec: str, said: str) -> None:
 
 
 def test_settings_that_they_do_not_have() -> None:
-    with pytest.raises(CrevalError, match="pixel has nothing to set"):
+    with pytest.raises(CrevalError, match="pixel has no parameters"):
         open_judges("pixel", JudgeOptions(parameters={"top_p": 1}))
     for seed in ("x", True):
         with pytest.raises(CrevalError, match=f"seed={seed}"):
