@@ -27,7 +27,7 @@ def mirror(image: Image.Image, instruction: str) -> Image.Image:
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A tiny benchmark with edits of three models, judged by the judge of pixels."""
+    """A tiny benchmark with edits of three models, judged by `pixel`."""
     folder = tmp_path_factory.mktemp("api")
     creval.build_touchstone(folder / "bench", 6, edits=folder / "edits", editors=("faithful", "lazy"))
     done = creval.edit(folder / "bench", mirror, folder / "edits" / "mirror")

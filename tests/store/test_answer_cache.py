@@ -67,7 +67,7 @@ def test_the_command_shows_and_prunes() -> None:
 @pytest.mark.parametrize(
     ("given", "sentence"),
     [
-        ((), "say what to delete: --older-than 30d, --to 1GB or --judge"),
+        ((), "give what to delete: --older-than 30d, --to 1GB or --judge"),
         (("--older-than", "soon"), "--older-than takes a time such as 30d, not 'soon'"),
         (("--to", "-1GB"), "--to takes a size such as 1GB"),
         (("--to", "9" * 400), "--to takes a size such as 1GB"),

@@ -1,4 +1,4 @@
-"""Touchstone on disk."""
+"""Touchstone benchmarks on disk."""
 
 from __future__ import annotations
 

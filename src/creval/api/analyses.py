@@ -232,9 +232,9 @@ def sensitivity(
     found = analyse_sensitivity(card)
     people: dict[str, WeightAgreement] = {}
     if human is not None:
-        said = read_ratings(human, scale, opened)
-        people, unmatched = find_agreeing_weights(said.ratings, card.table, found)
-        notes += unused_rating_sentences({str(human): said.skipped_rows}, unmatched)
+        ratings = read_ratings(human, scale, opened)
+        people, unmatched = find_agreeing_weights(ratings.ratings, card.table, found)
+        notes += unused_rating_sentences({str(human): ratings.skipped_rows}, unmatched)
         if not people:
             raise CrevalError(f"`human` {human}: too few ratings of this run's edits to fit weights.")
     output = sensitivity_output(found, people, notes)
@@ -284,13 +284,13 @@ def align(
 
     if (run is None) == (scores is None):
         raise CrevalError("give either the folder of a run or `scores` FILE.")
-    said = read_ratings(human, scale)
-    left_out = {str(human): said.skipped_rows}
+    ratings = read_ratings(human, scale)
+    left_out = {str(human): ratings.skipped_rows}
     if run is not None:
         if lower is not None:
             raise CrevalError("`lower` goes with `scores` only; a run stores the direction of its metrics.")
         with opened_run(run) as opened:
-            said = read_ratings(human, scale, opened)
+            ratings = read_ratings(human, scale, opened)
             chosen = resolve_options({"subset": subset, "weights": weights}, opened.manifest)
             table = build_score_table(opened, strict=strict, subset=chosen["subset"], weights=chosen["weights"])
             held = metric_scores_from_table(table)
@@ -302,7 +302,7 @@ def align(
         for name in lower or ():
             require_known("metric", name, (row.metric for row in file.rows))
         held = metric_scores_from_rows(file.rows, tuple(lower or ()))
-    found = align_scores(said.ratings, held, resamples=resamples, seed=seed)
+    found = align_scores(ratings.ratings, held, resamples=resamples, seed=seed)
     output = alignment_output(found, left_out)
     records = [
         {"people": people, "metric": metric, **_without_series(one)}

@@ -137,9 +137,9 @@ def _build(builder: Any, out: str | Path, name: str) -> Result[Any]:
     with ProgressLine() as line:
         done = builder.run(watch_calls(line, "building"))
     stopped = f" It stopped: {done.stopped}." if done.stopped else ""
-    said = f"{pluralise(builder.item_count, builder.unit)} for {out}, {len(done.left_out):,} left out.{stopped}"
+    summary = f"{pluralise(builder.item_count, builder.unit)} for {out}, {len(done.left_out):,} left out.{stopped}"
     records = [{"name": name, "reason": reason} for name, reason in done.left_out.items()]
-    return Result(done, CommandOutput([said], [], {"left_out": dict(done.left_out)}, list(done.notes)), records)
+    return Result(done, CommandOutput([summary], [], {"left_out": dict(done.left_out)}, list(done.notes)), records)
 
 
 def object_finder(source: Path, folder: Path, coco: str | Path | None, detector: str | None) -> DetectObjects:

@@ -48,9 +48,9 @@ def as_benchmark(bench: BenchmarkLike, protocol: str | None = None) -> Benchmark
 
 def read_ratings(human: str | Path, scale: str | None, run: Run | None = None) -> HumanRatings:
     """Read human ratings from a file. With an open run, models get the names (or labels) that it uses."""
-    said = read_human_ratings(str(human), None if scale is None else parse_rating_scale(scale))
+    found = read_human_ratings(str(human), None if scale is None else parse_rating_scale(scale))
     if run is None or not run.labels:
-        return said
+        return found
     name = run.resolve_model
     ratings = tuple(
         replace(
@@ -58,9 +58,9 @@ def read_ratings(human: str | Path, scale: str | None, run: Run | None = None) -
             edits=tuple(edit._replace(model=name(edit.model)) for edit in one.edits),
             choice=one.choice and name(one.choice),
         )
-        for one in said.ratings
+        for one in found.ratings
     )
-    return replace(said, ratings=ratings)
+    return replace(found, ratings=ratings)
 
 
 def editor_spec(editor: EditorLike) -> Any:

@@ -19,19 +19,19 @@ def rename(run: str | Path, old: str, new: str) -> Result[int]:
     with _open_for_change(run) as store:
         count = rename_model(store, old, new)
     shown = escape_control(new)
-    said = (
+    summary = (
         f"{escape_control(old)} is now {shown}, with {pluralise(count, 'edit')}. From now on, judge its folder as "
         f"--edits {shlex.quote(f'{shown}=FOLDER')}."
     )
-    return Result(count, CommandOutput([said], [], {"old": old, "new": new, "edits": count}))
+    return Result(count, CommandOutput([summary], [], {"old": old, "new": new, "edits": count}))
 
 
 def remove(run: str | Path, model: str) -> Result[int]:
     """Delete a model from a run, with the records of its edits and all answers about them. Image files remain."""
     with _open_for_change(run) as store:
         count = delete_model(store, model)
-    said = f"{escape_control(model)} is removed, with {pluralise(count, 'edit')}; its image files are not deleted."
-    return Result(count, CommandOutput([said], [], {"model": model, "edits": count}))
+    summary = f"{escape_control(model)} is removed, with {pluralise(count, 'edit')}; its image files are not deleted."
+    return Result(count, CommandOutput([summary], [], {"model": model, "edits": count}))
 
 
 def label(run: str | Path, labels: Mapping[str, str]) -> dict[str, str]:

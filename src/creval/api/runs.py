@@ -94,9 +94,9 @@ def edit(
     row = [f"{done.edit_count:,}", *(f"{number:,}" for number in done.statuses.values())]
     grid = OutputTable(["edits" if draws > 1 else "samples", *done.statuses], [row], text_columns=0)
     reasons = [f"{number:,} without an image: {reason}" for reason, number in done.reasons]
-    said = f"{pluralise(done.statuses['done'], 'edit')} of {pluralise(done.sample_count, 'sample')} in {out}."
+    summary = f"{pluralise(done.statuses['done'], 'edit')} of {pluralise(done.sample_count, 'sample')} in {out}."
     data = {"samples": done.sample_count, "statuses": dict(done.statuses), "cost": done.cost}
-    return Result(done, CommandOutput([said], [grid], data, [*done.notes, *reasons]), records)
+    return Result(done, CommandOutput([summary], [grid], data, [*done.notes, *reasons]), records)
 
 
 def estimate(
@@ -151,12 +151,12 @@ def judge(
     judging = JudgeRun(as_benchmark(bench, protocol), edits, judge, run, settings)
     with ProgressLine() as line:
         done = judging.run(watch_calls(line, "judging"))
-    settled = [] if done.outcome is None else early_stopping_output(done.outcome).sentences
-    said = f"{done.expected_answers - done.unanswered:,} of {done.expected_answers:,} answers received"
+    stopping = [] if done.outcome is None else early_stopping_output(done.outcome).sentences
+    summary = f"{done.expected_answers - done.unanswered:,} of {done.expected_answers:,} answers received"
     stopped = f", then the run stopped: {done.stopped}" if done.stopped else ""
     reasons = [f"{number:,} unanswered: {reason}" for reason, number in done.reasons]
     notes = [*judging.warnings(), *done.notes, *filter(None, [done.cache_sentence]), *reasons]
-    return _answers_result(done, done.statuses, [f"{said}{stopped}.", *settled], notes)
+    return _answers_result(done, done.statuses, [f"{summary}{stopped}.", *stopping], notes)
 
 
 def replay(
@@ -180,10 +180,10 @@ def replay(
         as_benchmark(bench), answers, run, raw=raw, models=models, track=track, stopping_rule=stopping_rule, seed=seed
     )
     statuses = {model: {str(status): n for status, n in of.items()} for model, of in done.statuses.items()}
-    settled = [] if done.outcome is None else early_stopping_output(done.outcome).sentences
+    stopping = [] if done.outcome is None else early_stopping_output(done.outcome).sentences
     notes = [f"no answers in {path}: {reason}" for path, reason in done.unreadable_files.items()]
-    said = f"Answers of {done.recording.judge} about {pluralise(len(statuses), 'model')}."
-    return _answers_result(done, statuses, [said, *settled], notes)
+    summary = f"Answers of {done.recording.judge} about {pluralise(len(statuses), 'model')}."
+    return _answers_result(done, statuses, [summary, *stopping], notes)
 
 
 def _answers_result(
@@ -241,17 +241,17 @@ def measure(
         done = [measure_images(opened, images, mask=mask, captions=captions, texts=texts)]
     else:
         assert bench is not None  # noqa: S101 (checked above)
-        benchmark, kept = as_benchmark(bench), None
+        benchmark, cache_file = as_benchmark(bench), None
         if cache is not None:
             Path(cache).mkdir(parents=True, exist_ok=True)
-            kept = FeatureCacheFile(cache)
+            cache_file = FeatureCacheFile(cache)
         try:
             with ProgressLine() as line:
                 watch = count_progress(line, "edits measured")
-                done = measure_edits(benchmark, edits, opened, FeatureCache(kept), limit=limit, on_progress=watch)
+                done = measure_edits(benchmark, edits, opened, FeatureCache(cache_file), limit=limit, on_progress=watch)
         finally:
-            if kept is not None:
-                kept.close()
+            if cache_file is not None:
+                cache_file.close()
     infos = [metric.info for metric in opened.values()]
     names = {"system": "model", "gauge": "metric"}
     rows = [row for one in done for info in infos for row in measurement_rows(one, info)]

@@ -1,4 +1,4 @@
-"""Pages that need a link with a token."""
+"""Access to the pages by a link with a token."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_the_redirect_leads_nowhere_else(client: TestClient, path: str) -> None:
 
 
 def test_a_link_on_another_page_is_followed_once_more_from_here(client: TestClient) -> None:
-    """Browsers send a strict cookie with a request from the same place only."""
+    """Browsers send a strict cookie only with requests from the same site."""
     came = {"Sec-Fetch-Site": "cross-site"}
     again = client.get("/", headers=came)
     assert (again.status_code, "refresh" in again.text) == (200, True)
@@ -106,14 +106,14 @@ def test_which_servers_need_a_token(
         assert client.get("/").status_code == (403 if needed else 200)
         if needed:
             page = Path(opened[0].removeprefix("file://"))
-            assert page.stat().st_mode & 0o77 == 0, "others see how the browser is called, but not the file"
+            assert page.stat().st_mode & 0o77 == 0, "other users cannot read the file"
             (token,) = re.findall(r"token=([\w-]{40,})", notes[-1])
             assert token in page.read_text(encoding="utf-8")
             assert client.get(f"/?token={token}").status_code == 303
 
     monkeypatch.setattr(page_server, "run_server", run)
     monkeypatch.setattr("webbrowser.open", opened.append)
-    serve_app(host, 0, viewer.app, notes.append, "viewing", "Others can come.", True, bool(asked))
+    serve_app(host, 0, viewer.app, notes.append, "viewing", "Others can open this.", True, bool(asked))
     assert ("token=" in notes[-1]) is bool(needed)
-    assert ("Others can come." in notes) is (host == "0.0.0.0")
+    assert ("Others can open this." in notes) is (host == "0.0.0.0")
     assert opened[0].startswith("file://" if needed else "http://127.0.0.1:")

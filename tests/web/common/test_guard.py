@@ -1,4 +1,4 @@
-"""Who may ask the viewer for what."""
+"""Hosts, methods and origins that the pages accept."""
 
 from __future__ import annotations
 

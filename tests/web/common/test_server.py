@@ -1,4 +1,4 @@
-"""Where the viewer listens, and what it says where it cannot."""
+"""The address on which the pages are served, and errors if it is not available."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The pages of a run, of every system's."""
+"""The pages of a run, for every benchmark."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
 
 
 def words(page: str) -> str:
-    """What a page says, on one line."""
+    """Return the text of a page on one line."""
     return " ".join(unescape(re.sub(r"<[^>]*>", " ", page)).split())
 
 
@@ -93,13 +93,13 @@ def test_neighbours_are_those_of_the_list(client: TestClient) -> None:
     assert to(worst, "previous") == "/sample?id=s3&model=alpha&order=worst"
     assert to(worst, "failure") == ""
     quality = client.get("/sample?id=s1&metric=VQ").text
-    assert to(quality, "failure") == "", "in other metrics there are some"
+    assert to(quality, "failure") == "", "failures of other metrics do not count"
     assert re.search(r'id="q4"[^>]*data-failed', quality)
     assert not re.search(r'id="q1"[^>]*data-failed', quality)
     both = client.get("/sample?id=s1&left=0:alpha&right=0:beta").text
     assert to(both, "next") == "/sample?id=s2&left=0%3Aalpha&right=0%3Abeta"
     elsewhere = client.get("/sample?id=s3&outcome=wrong&weight=3").text
-    assert to(elsewhere, "previous") == "/sample?id=s2", "it is not in that list"
+    assert to(elsewhere, "previous") == "/sample?id=s2", "the sample is not in that list"
 
 
 def test_lists_are_filtered_by_their_address(client: TestClient) -> None:
@@ -156,7 +156,7 @@ def test_a_run_that_is_still_going(tmp_path: Path) -> None:
         assert "not asked yet" in words(client.get("/sample?id=s3").text)
         say(run, {"beta": {"s3": "+-++"}})
         said = words(client.get("/sample?id=s3").text)
-        assert "not asked yet" not in said, "a sample's page reads the run itself"
+        assert "not asked yet" not in said, "a sample's page reads the run directly"
         for path, expected in (
             ("/questions?outcome=wrong&model=beta", "beta, wrong: 4 questions"),
             ("/", "12 answers"),
@@ -199,7 +199,7 @@ def test_an_empty_run(tmp_path: Path) -> None:
 
 
 def crawl(client: TestClient, most: int) -> dict[str, str]:
-    """The pages that links lead to from the start, with their words; all are there."""
+    """Follow links from the start page, and return the text of each page. Fails if a link is broken."""
     found: dict[str, str] = {}
     waiting, seen = ["/"], {"/"}
     while waiting and len(found) < most:
@@ -252,7 +252,7 @@ def test_complex_edit(tmp_path: Path, protocol: str) -> None:
     assert "one, repeat 2" in page
     assert "A, draw 1" in page
     assert "upper half" in page or protocol.endswith("probability")
-    assert "/samples?group=delta" not in start, "a difference has no samples"
+    assert "/samples?group=delta" not in start, "a difference between groups has no samples"
 
 
 def test_what_a_sample_and_an_edit_bring_with_them(tmp_path: Path) -> None:
@@ -353,7 +353,7 @@ def test_no_edit_is_said_where_there_is_none(tmp_path: Path) -> None:
     with looking_at(run) as client:
         page = words(client.get("/sample?id=s2").text)
         assert "No edit ." in page.replace("No edit.", "No edit .")
-        assert "not asked yet" in page, "alpha's edit is there and nothing was asked about it"
+        assert "not asked yet" in page, "alpha's edit exists and no question was asked about it"
         assert "IF/1 · weight 1 · expected answer Yes · not asked yet no edit" in page
         assert "no edit: 8 questions" in words(client.get("/questions?model=beta&outcome=no_edit").text)
         assert "beta, not asked yet" not in words(client.get("/model?name=beta").text)
@@ -364,14 +364,14 @@ def test_a_viewer_that_is_open_follows_labels_and_changed_models(tmp_path: Path)
     with looking_at(run) as client:
 
         def see(wanted: str) -> str:
-            """The start page, once it says this."""
+            """Return the start page once it contains a text."""
             for _ in range(100):
                 page = client.get("/")
                 assert page.status_code == 200
                 if wanted in words(page.text):
                     return page.text
                 time.sleep(0.05)
-            raise AssertionError(f"never seen: {wanted}")
+            raise AssertionError(f"not shown: {wanted}")
 
         library.label(run, {"alpha": "Alpha <1>"})
         page = see("Alpha <1>")
