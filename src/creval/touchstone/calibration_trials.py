@@ -104,7 +104,7 @@ def make_trials(
 
 
 def _image_variant(variant: str) -> str:
-    """Return the variant whose images a variant uses."""
+    """Return the variant that provides the images of a variant."""
     return variant if variant in ("re-encoded", "halved", "ordered") else UNMODIFIED
 
 

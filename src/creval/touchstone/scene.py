@@ -39,7 +39,7 @@ UNLINED_STYLES = frozenset({"pixel art", "blueprint"})
 
 @dataclass(frozen=True)
 class Extra:
-    """Something that the subject has or wears."""
+    """Something that the subject has or wears, such as wings or a hat."""
 
     kind: str
     colour: str

@@ -285,7 +285,7 @@ SMALL_KINDS: dict[str, list[ShapePart]] = {
 
 
 class Fit(NamedTuple):
-    """Positions of extras on a kind.
+    """Positions of extras on objects of a kind.
 
     `head` is the centre (x, y) of a hat's brim and its width. `waist` is the top and bottom of a sash.
     """

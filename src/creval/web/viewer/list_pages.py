@@ -173,7 +173,7 @@ def filter_selects(snapshot: Snapshot, filters: Filters, *, sortable: bool) -> l
         found.append(_filter_select("weight", "Weight", "any weight", weights, filters))
     if len(snapshot.models) > 1 and not snapshot.measured_only:
         split = {"yes": "disagree"}
-        found.append(_filter_select("split", "Models", "agree or disagree", split, filters))
+        found.append(_filter_select("split", "Models", "any", split, filters))
     if sortable:
         named = dict(zip(ORDERS, ("worst first", "best first", "largest difference first"), strict=True))
         found.append(_filter_select("order", "Order", "as in the benchmark", named, filters))
