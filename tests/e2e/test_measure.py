@@ -101,7 +101,7 @@ def test_what_is_gone_is_seen_against_the_source(pair: tuple[Path, Path], tmp_pa
     asked = ("--wanted", "open", "--removed", "closed")
     alone = creval("measure", "text", sign, "--removed", "closed")
     assert (alone.returncode, alone.stdout) == (1, "")
-    assert "the source is needed to see what is gone" in alone.stderr
+    assert "no source, which is needed to measure removed text" in alone.stderr
     found = parsed("measure", "text", pair[0], sign, *asked)
     reason = "what is to go cannot be read in the source"
     assert found == {"text_there": 1.0, "text_error": 0.0, "unmeasured": {"text": reason}}
@@ -166,7 +166,7 @@ def test_wrong_input_gets_one_sentence(pair: tuple[Path, Path], miniature: Path)
     assert "give what to measure" in wrong("measure", "ssim", "--edits", keeper)
     assert "one image, or two" in wrong("measure", "ssim", *pair, pair[0])
     assert ".csv, .parquet or .json" in wrong("measure", "ssim", *edits, "--out", "x.xls")
-    assert "nothing is measured with it" in wrong("measure", "ssim", *edits, "--gauge", "clip=x")
+    assert "none of the chosen metrics uses this model" in wrong("measure", "ssim", *edits, "--gauge", "clip=x")
     assert "USE=MODEL" in wrong("measure", "ssim", *edits, "--gauge", "clip")
     words = pair[0].with_name("words.png")
     words.write_text("no picture")
