@@ -195,4 +195,4 @@ def test_an_instruction_that_begins_with_a_dash_reaches_a_program(bench: Path, t
     assert (done.returncode, "begin with a dash" in done.stderr) == (0, False), done.stderr
     done = in_process(*edit, f"{start} --text {{instruction}}", "--out", tmp_path / "option")
     assert done.returncode == 1
-    assert "write --text={instruction}" in done.stderr
+    assert "Write --text={instruction}" in done.stderr

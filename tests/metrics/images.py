@@ -32,7 +32,7 @@ def real_images(most: int) -> list[Path]:
     """Return some of the released source images. The test is skipped if they are not available."""
     found = shared_data.creval_images()
     if not found:
-        pytest.skip(f"needs the released pictures in {shared_data.SHARED / 'data'}")
+        pytest.skip(f"needs the released images in {shared_data.SHARED / 'data'}")
     return found[:most]
 
 

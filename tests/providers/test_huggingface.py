@@ -106,7 +106,7 @@ def test_a_hub_that_cannot_be_reached_is_not_tried_for_minutes(monkeypatch: pyte
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
     monkeypatch.setattr("huggingface_hub.constants.ENDPOINT", "http://127.0.0.1:9")
     began = time.monotonic()
-    with pytest.raises(CrevalError, match=r"org/model .* 127\.0\.0\.1 cannot be reached"):
+    with pytest.raises(CrevalError, match=r"'org/model' .* 127\.0\.0\.1 cannot be reached"):
         huggingface.load_model("org/model", "AutoModel")
     assert time.monotonic() - began < 30
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)

@@ -129,7 +129,7 @@ def test_a_list_of_other_items(tmp_path: Path) -> None:
 def test_folders_in_the_place_of_files(tmp_path: Path, name: str) -> None:
     (folder(tmp_path, "a.png") / name).unlink(missing_ok=True)
     (tmp_path / name).mkdir()
-    with pytest.raises(CrevalError, match=f"{name} should be a file"):
+    with pytest.raises(CrevalError, match=f"{name} must be a file"):
         read_model_outputs(tmp_path, SAMPLES)
 
 

@@ -230,7 +230,7 @@ def test_what_weighs_nothing_can_be_missing() -> None:
     ("weights", "sentence"),
     [
         ({"AES": 1, "SCR": 1}, "no dimension 'SCR'; did you mean 'SRC'"),
-        ({"REF": 1}, "no weight is above zero for Text-to-Image Creating, which has AES, IMG, PF"),
+        ({"REF": 1}, "no weight is above zero for Text-to-Image Creating, whose dimensions are AES, IMG, PF"),
         ({"Face Swap": {"CTRL": 1}}, "no dimension of Face Swap 'CTRL'"),
         ({"Face Swop": {"AES": 1}}, "no task 'Face Swop'; did you mean 'Face Swap'"),
         ({"Face Swap": {"AES": -1, "IMG": 2}}, "weights of Face Swap must be zero or more"),

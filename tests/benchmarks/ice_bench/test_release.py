@@ -100,7 +100,7 @@ def test_numbers_stand_for_tasks_and_so_do_ranges(given: str, numbers: list[int]
 
 @pytest.mark.parametrize("given", ["0", "32", "4-2", "29-32", "3.1", "1_2", "2/4", "-3", "1-2-3"])
 def test_other_numbers_stand_for_none(given: str) -> None:
-    with pytest.raises(CrevalError, match=r"no task .* exists"):
+    with pytest.raises(CrevalError, match="no task"):
         find_tasks(given)
 
 
@@ -286,7 +286,7 @@ def test_other_lists_are_not_taken_for_it(tmp_path: Path) -> None:
     for content in (b"", b"{}", b'{"id": 1}\n', b"\xff" * 100, b'[{"ItemID": 1, "Task": 2}]'):
         path.write_bytes(content)
         assert find_ice_bench_folder(tmp_path) is None
-    with pytest.raises(CrevalError, match=r"ICE-Bench's dataset/data\.jsonl"):
+    with pytest.raises(CrevalError, match=r"ICE-Bench dataset/data\.jsonl"):
         open_benchmark(tmp_path)
     path.write_text(json.dumps({"ItemID": "a", "Task": "Dancing"}))
     with pytest.raises(CrevalError, match=r"data\.jsonl contains no usable item"):
