@@ -1,4 +1,4 @@
-"""A protocol of the user's: by name, as an object, and with scales and prompts of its own."""
+"""Tests of custom protocols: by name, as an object, and with custom scales and prompts."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_a_protocol_brings_its_scales(tmp_path: Path) -> None:
 
 def test_a_protocol_has_one_name() -> None:
     registry.register_protocol("other-name")(Own)
-    with pytest.raises(CrevalError, match="'other-name' calls itself 'own-protocol'"):
+    with pytest.raises(CrevalError, match="'other-name' has another `name`, 'own-protocol'"):
         get_protocol("other-name")
 
 

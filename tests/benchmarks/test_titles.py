@@ -1,4 +1,4 @@
-"""A benchmark that was made here has a name of its own; a release has its kind's."""
+"""Tests of titles: a built benchmark has its own name, and a release that of its format."""
 
 from __future__ import annotations
 

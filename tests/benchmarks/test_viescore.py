@@ -1,4 +1,4 @@
-"""VIEScore and EditScore: the formula by hand, and the way on any dataset."""
+"""Tests of VIEScore and EditScore: the formula worked out by hand, and runs on any dataset."""
 
 from __future__ import annotations
 

@@ -132,7 +132,7 @@ def test_an_interrupt_is_taken_kindly(bench: Path, tmp_path: Path) -> None:
         (["--editor", "touchstone:faithful", "--judge", "truth"], "--judge does nothing"),
         (["--editor", "touchstone:faithful", "--subset", "paper"], "there is no subset 'paper'"),
         (["--editor", "touchstone:faithful", "--set", "x"], "--set takes KEY=VALUE"),
-        (["--editor", "folder:nowhere"], "is no folder"),
+        (["--editor", "folder:nowhere"], "no such folder"),
         (["--editor", "python:no.module:f"], "cannot be imported"),
     ],
 )
@@ -168,7 +168,7 @@ def test_what_a_function_does_to_its_process(bench: Path, tmp_path: Path, monkey
     edit = ["edit", bench, "--limit", "1", "--editor"]
     done = in_process(*edit, "python:mine:leaves", "--out", "leaves")
     assert done.returncode == 1, "no image is no success"
-    assert "the function failed: it ended its process (exit status 0)" in done.stderr
+    assert "the function failed: its process ended (exit status 0)" in done.stderr
     assert in_process(*edit, "python:mine:moves", "--out", "moves").returncode == 0
     assert len(list(Path("moves").glob("*.png"))) == 1
     assert in_process(*edit, "python:mine:fails", "--out", "fails").returncode == 1
@@ -195,4 +195,4 @@ def test_an_instruction_that_begins_with_a_dash_reaches_a_program(bench: Path, t
     assert (done.returncode, "begin with a dash" in done.stderr) == (0, False), done.stderr
     done = in_process(*edit, f"{start} --text {{instruction}}", "--out", tmp_path / "option")
     assert done.returncode == 1
-    assert "write --text={instruction}" in done.stderr
+    assert "Write --text={instruction}" in done.stderr

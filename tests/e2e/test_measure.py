@@ -78,16 +78,16 @@ def test_captions_and_a_model_of_ones_own(pair: tuple[Path, Path], tmp_path: Pat
     assert set(found) == {"clip_cap", "clip_src", "clip_dir"}
     without = creval("measure", "clip_cap", pair[1], "--gauge", model)
     assert without.returncode == 1
-    assert "clip_cap not measured: there is no caption of the target" in without.stderr
+    assert "clip_cap not measured: the sample has no caption of the target" in without.stderr
 
 
 def test_what_one_gauge_cannot_measure_leaves_the_others(pair: tuple[Path, Path]) -> None:
     done = creval("measure", "ssim,clip_cap,l1_src", *pair)
     assert done.returncode == 0
     assert [line.split()[0] for line in done.stdout.splitlines()] == ["ssim", "l1_src"]
-    assert done.stderr == "clip_cap not measured: there is no caption of the target\n"
+    assert done.stderr == "clip_cap not measured: the sample has no caption of the target\n"
     found = parsed("measure", "ssim,clip_cap", *pair)
-    assert found["unmeasured"] == {"clip_cap": "there is no caption of the target"}
+    assert found["unmeasured"] == {"clip_cap": "the sample has no caption of the target"}
     assert 0 <= found["ssim"] <= 1
     assert "unmeasured" not in parsed("measure", "ssim", *pair)
     nothing = creval("measure", "clip_cap", *pair, "--json")
@@ -101,9 +101,9 @@ def test_what_is_gone_is_seen_against_the_source(pair: tuple[Path, Path], tmp_pa
     asked = ("--wanted", "open", "--removed", "closed")
     alone = creval("measure", "text", sign, "--removed", "closed")
     assert (alone.returncode, alone.stdout) == (1, "")
-    assert "the source is needed to see what is gone" in alone.stderr
+    assert "no source, which is needed to measure removed text" in alone.stderr
     found = parsed("measure", "text", pair[0], sign, *asked)
-    reason = "what is to go cannot be read in the source"
+    reason = "the text to remove cannot be read in the source"
     assert found == {"text_there": 1.0, "text_error": 0.0, "unmeasured": {"text": reason}}
     before = drawn(tmp_path / "before.png", "CLOSED")
     assert parsed("measure", "text", before, sign, *asked)["text_gone"] == 1.0
@@ -149,7 +149,7 @@ def test_what_cannot_be_measured_is_said_and_is_no_score(miniature: Path) -> Non
     keeper = miniature / "edits" / "Keeper"
     done = creval("measure", "clip_dir,l1_src", "--bench", miniature, "--edits", keeper)
     assert done.returncode == 0
-    assert "clip_dir: 18 edits not measured: there is no caption of the source" in done.stderr
+    assert "clip_dir: 18 edits not measured: the sample has no caption of the source" in done.stderr
     assert "clip_dir" not in done.stdout
     nothing = creval("measure", "clip_dir", "--bench", miniature, "--edits", keeper)
     assert nothing.returncode == 1
@@ -166,7 +166,7 @@ def test_wrong_input_gets_one_sentence(pair: tuple[Path, Path], miniature: Path)
     assert "give what to measure" in wrong("measure", "ssim", "--edits", keeper)
     assert "one image, or two" in wrong("measure", "ssim", *pair, pair[0])
     assert ".csv, .parquet or .json" in wrong("measure", "ssim", *edits, "--out", "x.xls")
-    assert "nothing is measured with it" in wrong("measure", "ssim", *edits, "--gauge", "clip=x")
+    assert "none of the chosen metrics uses this model" in wrong("measure", "ssim", *edits, "--gauge", "clip=x")
     assert "USE=MODEL" in wrong("measure", "ssim", *edits, "--gauge", "clip")
     words = pair[0].with_name("words.png")
     words.write_text("no picture")

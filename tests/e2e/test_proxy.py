@@ -77,7 +77,7 @@ def test_a_proxy_that_refuses_to_connect(
         monkeypatch.setenv("HTTPS_PROXY", f"http://{USER}:{QUOTED}@{server.url.removeprefix('http://')}")
         done = judge(miniature, tmp_path / "run", "https")
     assert done.returncode == 2
-    assert ("the proxy refuses" if status[0] == "4" else "proxy error: HTTP 502") in done.stderr
+    assert ("the proxy refused the connection" if status[0] == "4" else "proxy error: HTTP 502") in done.stderr
     check_hidden(tmp_path, done)
 
 

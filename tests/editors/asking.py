@@ -1,4 +1,4 @@
-"""Asking an editor for a picture in a test."""
+"""Helpers that run remote editors against a test server."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ MODELS = {
 
 
 class Pocket:
-    """A ticket in memory, and all that it kept."""
+    """A pending task in memory, with all ids that were saved."""
 
     def __init__(self, kept: str | None = None) -> None:
         self.task_id, self.all = kept, list[str]()
@@ -40,7 +40,7 @@ class Pocket:
 
 
 class Asked:
-    """An editor, how it was asked, and what it gave."""
+    """An editor, its requests and its results."""
 
     def __init__(self, editor: RemoteEditor, ticket: Pocket, made: list[EditOutput]) -> None:
         self.editor, self.ticket, self.made = editor, ticket, made
@@ -87,7 +87,7 @@ def ask(
     provided: bool = False,
     **options: Any,
 ) -> Asked:
-    """Ask a server of one's own, or as if it were the provider's (`provided`)."""
+    """Run an editor with a custom server, or as if the server were the provider's (`provided`)."""
     pocket = ticket or Pocket()
     with keyed(), serving(server.app()) as base:
         server.base = server.elsewhere or base
@@ -116,7 +116,7 @@ def ask(
 
 
 def check_words(*words: object) -> None:
-    """The key stands in none of them."""
+    """Check that the API key is in none of these."""
     for what in words:
         for secret in (KEY, "very-secret"):
             assert secret not in f"{what} {what!r}"
@@ -129,7 +129,7 @@ def fault(kind: str, server: Provider, job: EditRequest, **options: Any) -> Call
 
 
 def make_job(folder: Path, *, references: int = 0, mask: bool = False, **more: Any) -> EditRequest:
-    """A job with a source of 60 x 40 pixels."""
+    """Return a request with a source of 60 x 40 pixels."""
     folder.mkdir(exist_ok=True)
     (folder / "source.jpg").write_bytes(jpeg((60, 40)))
     others = []

@@ -1,4 +1,4 @@
-"""What tests of several editors take."""
+"""Fixtures for tests of several editors."""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
-"""Servers that speak the providers' protocols, on loopback. Each keeps what it was sent; answers
-can be put before its own, and `results` before the pictures, whose addresses may lie `elsewhere`.
+"""Fake servers with the providers' protocols, on loopback.
+
+Each records its requests. Queued `answers` are sent before the server's own replies, and queued `results` before the
+images. The addresses of images can be on another host (`elsewhere`).
 """
 
 from __future__ import annotations
@@ -35,7 +37,7 @@ MADE = png()
 
 
 def error(status: int, body: Any, headers: Mapping[str, str] | None = None) -> Answer:
-    """An error as a provider sends it."""
+    """Return an error in a provider's format."""
     return lambda _: web.json_response(body, status=status, headers=headers)
 
 
@@ -52,7 +54,7 @@ def slow(seconds: float = 5.0) -> Answer:
 
 
 def cut(content: bytes = b"{", media: str = "application/json") -> Answer:
-    """The beginning of a reply, then nothing more."""
+    """Send the beginning of a reply, and then nothing more."""
 
     async def begin(request: web.Request) -> web.StreamResponse:
         response = web.StreamResponse(headers={"Content-Type": media})
@@ -71,7 +73,7 @@ def redirect(where: str) -> Answer:
 
 
 class Part(NamedTuple):
-    """A field of a form."""
+    """A form field."""
 
     name: str
     content: bytes
@@ -80,7 +82,7 @@ class Part(NamedTuple):
 
 
 class Provider:
-    """What all share: requests and headers are kept, and answers can be put in a queue."""
+    """Base class: records requests and headers, and sends queued answers."""
 
     def __init__(self, *answers: Answer) -> None:
         self.queue = list(answers)
@@ -101,7 +103,7 @@ class Provider:
         raise NotImplementedError
 
     async def _said(self, request: web.Request) -> web.StreamResponse | None:
-        """The next answer in the queue, if one is left; otherwise a picture is sold."""
+        """Send the next answer in the queue, or the server's own reply with an image if the queue is empty."""
         self.headers.append(dict(request.headers))
         said = await _next(self.queue, request)
         self.sold += said is None
@@ -117,7 +119,7 @@ async def _next(queue: list[Answer], request: web.Request) -> web.StreamResponse
 
 
 class Chances(list[Answer]):
-    """A queue that never ends: sometimes one of several answers, otherwise the server's own."""
+    """An endless queue: sometimes one of several answers, otherwise the server's own reply."""
 
     def __init__(self, answers: Sequence[Answer], share: float, seed: int) -> None:
         super().__init__(answers)
@@ -199,7 +201,7 @@ class Google(Provider):
 
 
 class BFL(Provider):
-    """`/v1/MODEL` begins a task, `/v1/get_result` tells how it stands."""
+    """`/v1/MODEL` starts a task, `/v1/get_result` returns its state."""
 
     def __init__(self, *answers: Answer, states: tuple[str, ...] = ("Pending", "Ready")) -> None:
         super().__init__(*answers)
@@ -275,5 +277,5 @@ class Seedream(Provider):
 
 
 def as_json(body: Any) -> Answer:
-    """A reply with status 200."""
+    """Return a reply with status 200."""
     return lambda _: web.Response(text=json.dumps(body), content_type="application/json")

@@ -1,4 +1,4 @@
-"""Programs that edit: what they are given, how they end, and what they may bring."""
+"""Tests of programs as editors: arguments, exit, and output."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_a_program_gets_words_as_they_are(program: CommandEditor, source: Path) 
 
 
 @pytest.mark.parametrize(
-    ("words", "reason"), [("fail", "exit status 3"), ("nothing", "wrote none"), ("hang", "more than 5 s")]
+    ("words", "reason"), [("fail", "exit status 3"), ("nothing", "did not write"), ("hang", "more than 5 s")]
 )
 def test_a_program_that_brings_nothing(program: CommandEditor, source: Path, words: str, reason: str) -> None:
     with pytest.raises(CallError, match=reason):
@@ -106,14 +106,14 @@ def test_a_program_that_is_not_there(source: Path) -> None:
 
 
 def shell(tmp_path: Path, script: str, timeout: float = 5.0) -> CommandEditor:
-    """A program that a shell's script is; it is given the source, the output and the words."""
+    """Return an editor that runs a shell script with the source, the output and the instruction."""
     (tmp_path / "edit.sh").write_text(script)
     words = f"sh {tmp_path}/edit.sh {{source}} {{output}} {{instruction}}"
     return CommandEditor("x", words, EditorOptions(timeout=timeout))
 
 
 def is_over(process: Path) -> bool:
-    """Whether the process whose number is in a file ends."""
+    """Return True if the process whose id is in a file ends."""
     for _ in range(100):
         try:
             stat = Path(f"/proc/{int(process.read_text())}/stat").read_text()
@@ -138,7 +138,7 @@ def test_what_a_program_leaves_behind_is_ended(tmp_path: Path, source: Path, end
         found = made(editor, EditRequest("a", str(child), source))
         assert found.content == source.read_bytes()
         assert found.metadata == {"log": "done"}
-    assert time.monotonic() - began < 15, "nobody waits for the child"
+    assert time.monotonic() - began < 15, "the child process is not waited for"
     assert is_over(child)
 
 
@@ -163,7 +163,7 @@ def test_a_log_takes_no_space_on_the_disk(tmp_path: Path, source: Path) -> None:
 
 
 def test_memory_is_bounded(tmp_path: Path, source: Path) -> None:
-    """Of 200 MB that a program says, and 3 GB that it writes, nothing stays."""
+    """A program may print 200 MB and write 3 GB without using creval's memory."""
     resource = pytest.importorskip("resource")
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     script = 'head -c 200000000 /dev/zero; truncate -s 3G "$2"'
@@ -175,12 +175,12 @@ def test_memory_is_bounded(tmp_path: Path, source: Path) -> None:
 
 @pytest.mark.parametrize("script", ['ln -s "$1" "$2"', 'mkdir "$2"', 'mkfifo "$2"'])
 def test_what_is_no_file_is_no_image(tmp_path: Path, source: Path, script: str) -> None:
-    with pytest.raises(CallError, match="no picture: what is in its place is no file"):
+    with pytest.raises(CallError, match="no image: the output is not a regular file"):
         made(shell(tmp_path, script), EditRequest("a", "do", source))
 
 
 def test_nothing_stays_open(tmp_path: Path, source: Path) -> None:
-    """Neither a file nor a folder, whatever became of the program."""
+    """Neither files nor folders remain, however the program ends."""
     scripts = {"cp": 'cp "$1" "$2"', "fail": "exit 3", "hang": "sleep 30"}
     folder = tmp_path / "temporary"
     folder.mkdir()
@@ -199,8 +199,8 @@ def test_nothing_stays_open(tmp_path: Path, source: Path) -> None:
     [
         ("prog '{output}", "an unclosed quotation mark"),
         ("prog {output} \\", "a backslash at its end"),
-        ("prog {output[a]}", "its places are"),
-        ("prog {output} {other}", "its places are"),
+        ("prog {output[a]}", "invalid placeholder"),
+        ("prog {output} {other}", "invalid placeholder"),
     ],
 )
 def test_what_is_wrong_with_a_template_is_said(template: str, reason: str) -> None:

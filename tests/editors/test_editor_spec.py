@@ -1,4 +1,4 @@
-"""An editor's name says who edits, where, and with which key."""
+"""Tests of editor specs: provider, address and key."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_prices_are_known_or_given() -> None:
         ("openai:", "give KIND:MODEL"),
         ("opnai:x", "did you mean 'openai'"),
         ("openai:@http://h/v1", "give the model's name"),
-        ("openai:m@localhost:8000/v1", "begins with http"),
+        ("openai:m@localhost:8000/v1", "must begin with http"),
         ("openai:m@http://user:key@h/v1", "`editor`: the address of m must be like"),
     ],
 )
@@ -74,11 +74,11 @@ def test_names_that_are_wrong(spec: str, sentence: str) -> None:
 
 def test_keys_that_are_missing_or_none(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("BFL_API_KEY")
-    with pytest.raises(CrevalError, match=r"`editor` bfl:m: put the key into .* BFL_API_KEY"):
+    with pytest.raises(CrevalError, match=r"`editor` bfl:m: set .* BFL_API_KEY"):
         one("bfl:m")
     assert one("bfl:m", key_optional=True)._endpoint.key == ""
     monkeypatch.setenv("BFL_API_KEY", "a\nb")
-    with pytest.raises(CrevalError, match="holds characters that no key has"):
+    with pytest.raises(CrevalError, match="contains characters that are invalid in a key"):
         one("bfl:m")
     with pytest.raises(CrevalError, match="NOWHERE"):
         one("bfl:m@http://h/v1", key_env="NOWHERE")

@@ -1,4 +1,4 @@
-"""Editors that run here: programs, functions, folders, touchstone's."""
+"""Tests of local editors: programs, functions, folders and touchstone."""
 
 from __future__ import annotations
 
@@ -53,10 +53,10 @@ def test_a_folder_is_not_left(tmp_path: Path, source: Path) -> None:
     (folder / "linked.png").symlink_to(tmp_path / "secret.png")
     reasons = set()
     for name in ("s2", "../secret", "linked", "long" * 100, "nul\0"):
-        with pytest.raises(CallError, match="holds no picture") as caught:
+        with pytest.raises(CallError, match="has no image") as caught:
             made(editor, EditRequest(name, "do"))
         reasons.add(str(caught.value))
-    assert len(reasons) == 1, "what is absent is counted together"
+    assert len(reasons) == 1, "missing images have the same reason"
 
 
 def test_a_file_in_a_folder_is_bounded(tmp_path: Path) -> None:
@@ -81,7 +81,7 @@ def test_touchstones_editors(tmp_path: Path) -> None:
 
 
 def test_steps_one_after_another_are_the_whole(tmp_path: Path) -> None:
-    """Where what is asked for does not depend on its order."""
+    """The steps one by one give the same image as the whole instruction, if their order does not matter."""
     (sample,) = build_touchstone(tmp_path / "bench", 1, 5, edits=tmp_path / "edits")
     editor = SimulatedEditor("x", "faithful", EditorOptions(benchmark_folder=tmp_path / "bench"))
     now = tmp_path / "bench" / "image" / f"{sample.id}.png"

@@ -1,4 +1,4 @@
-"""Functions that edit: what they are given, and what they may do."""
+"""Tests of functions as editors: arguments, results and side effects."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_a_function_gets_what_it_takes(source: Path) -> None:
     for wrong in ("", "nothing", "no.module:f", f"{__name__}:nothing"):
         with pytest.raises(CrevalError, match="python:"):
             FunctionEditor("x", wrong, options)
-    with pytest.raises(CrevalError, match="takes no such argument"):
+    with pytest.raises(CrevalError, match="has no such parameter"):
         FunctionEditor("x", where, EditorOptions({"other": 2}), flip)
 
 
@@ -63,7 +63,7 @@ async def awaits(source: Image.Image, what: Callable[[], Any]) -> Any:
 
 
 def function(what: Callable[[], Any], name: str = "brings", timeout: float = 5.0) -> FunctionEditor:
-    """An editor whose function does this, in this process."""
+    """Return an editor that calls a function in this process."""
     given = {"brings": brings, "awaits": awaits}[name]
     return FunctionEditor("x", name, EditorOptions({"what": what}, timeout=timeout), given)
 
@@ -105,14 +105,14 @@ def test_what_a_function_may_bring(tmp_path: Path, source: Path, name: str) -> N
     wrong = {
         tmp_path / "large.png": "more than 64 MB",
         tmp_path / "absent.png": "No such file",
-        tmp_path: "is no file",
+        tmp_path: "is not a regular file",
         "nul \0": "null",
         7: "returned int",
     }
     for brought, reason in wrong.items():
         with pytest.raises(CallError, match=reason) as caught:
             made(function(lambda w=brought: w, name), EditRequest("a", "do"))  # type: ignore[misc]
-        assert str(tmp_path) not in str(caught.value), "samples with one reason count together"
+        assert str(tmp_path) not in str(caught.value), "reasons must not differ by path"
 
 
 @pytest.mark.parametrize(
@@ -183,7 +183,7 @@ def test_a_function_that_hangs_stops_no_other(source: Path) -> None:
         free.set()
     assert isinstance(first, CallError)
     assert first.kind == "timeout"
-    assert [other.content for other in others] == [content] * 3, "waiting for a turn takes no time"
+    assert [other.content for other in others] == [content] * 3, "waiting for other calls does not count"
     hung, *after = threads
     assert hung not in after
     assert len(set(after)) == 1
@@ -274,7 +274,7 @@ def test_a_module_that_exits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     (tmp_path / "exits_at_once.py").write_text("raise SystemExit(0)")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", [*sys.path])
-    for where, reason in (("exits_at_once:f", "it exits"), ("builtins:dict", "does not say")):
+    for where, reason in (("exits_at_once:f", "it exits the process"), ("builtins:dict", "cannot be determined")):
         with pytest.raises(CrevalError, match=reason):
             FunctionEditor("x", where, EditorOptions())
 
@@ -296,4 +296,4 @@ def test_its_time_does_not_count_waiting_for_others(source: Path) -> None:
 
     taken = asyncio.run(all_at_once())
     assert min(taken) >= 0.1
-    assert max(taken) < 0.3, "the last one waits for three others"
+    assert max(taken) < 0.3, "the last call waits for three others, which does not count"

@@ -55,7 +55,7 @@ def test_the_key_comes_from_the_variable_that_is_named(monkeypatch: pytest.Monke
     with pytest.raises(CrevalError, match="environment variable OPENAI_API_KEY"):
         one("openai:gpt-4o")
     monkeypatch.setenv("OPENAI_API_KEY", "smart “quotes”")
-    with pytest.raises(CrevalError, match="no key has"):
+    with pytest.raises(CrevalError, match="invalid in a key"):
         one("openai:gpt-4o")
 
 
@@ -94,14 +94,14 @@ def test_the_temperature_is_zero_unless_repeats_are_wanted() -> None:
         ("gpt-4o", "give PROVIDER:MODEL"),
         ("openai:", "give PROVIDER:MODEL"),
         ("opnai:gpt-4o", "did you mean 'openai'"),
-        ("openai:m@ftp://h/v1", "begins with http"),
-        ("openai:m@127.0.0.1:8000/v1", "begins with http"),
-        ("openai:m@localhost/v1", "begins with http"),
-        ("openai:m@host:8000", "begins with http"),
-        ("openai:m@api.example.com/v1", "begins with http"),
+        ("openai:m@ftp://h/v1", "must begin with http"),
+        ("openai:m@127.0.0.1:8000/v1", "must begin with http"),
+        ("openai:m@localhost/v1", "must begin with http"),
+        ("openai:m@host:8000", "must begin with http"),
+        ("openai:m@api.example.com/v1", "must begin with http"),
         ("openai:m@http://user:pw@h/v1", "without a user"),
         ("openai:m@http://h/v1?key=1", "without a user"),
-        ("openai:m@http://h:99999/v1", "not one"),
+        ("openai:m@http://h:99999/v1", "is invalid"),
         ("openai:m@http:///v1", "without a user"),
         ("recorded:answers", "creval replay"),
     ],

@@ -107,7 +107,7 @@ def test_a_program_answers(tmp_path: Path) -> None:
     ("template", "error"),
     [
         ("true {prompt}", r"give a program with \{output\}"),
-        ("true {seed} {output}", r"its places are \{prompt\} \{images\}"),
+        ("true {seed} {output}", r"Available: \{prompt\} \{images\}"),
         ("true '{output}", "unclosed"),
     ],
 )

@@ -514,7 +514,7 @@ def test_a_bug_does_not_cost_others_their_answers(
 
 def test_a_panel_goes_on_to_keep_what_is_under_way_when_one_cannot_be_opened(miniature: Path, tmp_path: Path) -> None:
     server = FakeServer(latency=0.05)
-    sentence = "there is no folder|needs torch"
+    sentence = "no folder|needs torch"
     with spec_of(server) as spec, pytest.raises(CrevalError, match=sentence):
         ask(miniature, tmp_path / "run", f"panel:{spec}+hf:{tmp_path}/nowhere")
     assert len(verdicts(tmp_path / "run")) == 5 * server.stats["requests"]

@@ -77,10 +77,10 @@ def test_a_model_is_kept_for_all_gauges_that_share_it(miniature: Path, tmp_path:
         with RunWriter(run) as store:
             return sorted(voice.partition("#")[0] for voice in store.voices)
 
-    with pytest.raises(CrevalError, match="there is no folder"):
+    with pytest.raises(CrevalError, match=r"no folder .* exists"):
         judging("near", clip=str(tmp_path / "none")).run()
     judging("near", clip=str(model)).run()
-    with pytest.raises(CrevalError, match="there is no folder"):
+    with pytest.raises(CrevalError, match=r"no folder .* exists"):
         judging("CLIP_img", clip=str(tmp_path / "none")).run()
     further = judging("CLIP_img")
     assert further.warnings() == [f"measured as before with `metric_models` clip={model}"]

@@ -1,4 +1,4 @@
-"""Letting gauges look at pictures, as a run does."""
+"""Helpers that evaluate metrics on images as a run does."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from creval.metrics.metric_inputs import ImageCache, LazyImage, MetricInputs
 def look(
     gauge: ImageMetric, sample: Sample, edit: Path, embeddings: FeatureCache | None = None, **given: Any
 ) -> Mapping[str, float]:
-    """What a gauge measures of one edit; what goes wrong is raised."""
+    """Return the values of a metric for an edit. Raises the error if it fails."""
     job = MetricJob(gauge, MetricInputs(sample, edit, None, given))
     (found,) = evaluate_batch([job], embeddings or FeatureCache())
     if isinstance(found, Exception):
@@ -29,12 +29,12 @@ def look(
 
 
 def shown(image: Image.Image) -> LazyImage:
-    """A picture that lies in no file."""
+    """Return a lazy image without a file."""
     return LazyImage(str(id(image)), ImageCache(), lambda: str(id(image)), lambda: image)
 
 
 def note_opened(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The names of files whose pictures are decoded, as they are."""
+    """Return a list to which the names of image files are added when they are decoded."""
     opened: list[str] = []
 
     def opening(path: Path) -> Image.Image:

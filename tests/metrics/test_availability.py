@@ -1,4 +1,4 @@
-"""Whether a gauge can run here, and what is to be done."""
+"""Tests of the availability of metrics, and of the steps to make them available."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def test_what_is_not_installed_is_named() -> None:
     card = MetricInfo("x", "", VALUE, "", models=(HUB,), extra="local", packages=("no_such", "json"))
     ready, to_do = metric_availability(card)
     assert not ready
-    assert to_do == ("pip install 'creval[local]' (for no_such)", "needs a download: org/model (4.5 GB), at first use")
+    assert to_do == ("pip install 'creval[local]' (for no_such)", "needs a download at first use: org/model (4.5 GB)")
 
 
 @pytest.fixture
@@ -42,7 +42,7 @@ def cached(monkeypatch: pytest.MonkeyPatch, *files: str) -> None:
 @pytest.mark.usefixtures("online")
 def test_what_is_downloaded_or_given(monkeypatch: pytest.MonkeyPatch) -> None:
     card = MetricInfo("x", "", VALUE, "", models=(HUB,))
-    assert metric_availability(card) == (False, ("needs a download: org/model (4.5 GB), at first use",))
+    assert metric_availability(card) == (False, ("needs a download at first use: org/model (4.5 GB)",))
     assert metric_availability(card, {"x": "/my/folder"}) == (True, ())
     cached(monkeypatch, "config.json", "pytorch_model.bin")
     assert metric_availability(card) == (True, ())
@@ -63,7 +63,7 @@ def test_without_the_hub_a_model_is_not_here(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
     ready, (line,) = metric_availability(MetricInfo("x", "", VALUE, "", models=(HUB,)))
     assert not ready
-    assert line == "not here, and HF_HUB_OFFLINE is set: org/model (4.5 GB)"
+    assert line == "not downloaded, and HF_HUB_OFFLINE is set: org/model (4.5 GB)"
     shipped = ModelInfo("x", "its own", 27, "MIT", "https://example.org", "shipped")
     assert metric_availability(MetricInfo("x", "", VALUE, "", models=(shipped,))).ready
 
@@ -72,11 +72,11 @@ def test_a_library_that_keeps_its_model_somewhere(tmp_path: Path, monkeypatch: p
     monkeypatch.setattr(Path, "home", lambda: tmp_path)
     model = ModelInfo("x", "x_l", 330, "MIT", "https://example.org", "library", ".x/x_l")
     card = MetricInfo("x", "", VALUE, "", models=(model,))
-    assert metric_availability(card) == (False, ("needs a download: x_l (330 MB), at first use",))
+    assert metric_availability(card) == (False, ("needs a download at first use: x_l (330 MB)",))
     (tmp_path / ".x" / "x_l").mkdir(parents=True)
     assert metric_availability(card).ready
     unknown = MetricInfo("x", "", VALUE, "", models=(replace(model, file=""),))
-    assert metric_availability(unknown).to_do == ("may need a download: x_l (330 MB), at first use",)
+    assert metric_availability(unknown).to_do == ("may need a download at first use: x_l (330 MB)",)
 
 
 def test_what_must_be_given() -> None:

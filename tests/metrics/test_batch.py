@@ -1,4 +1,4 @@
-"""Gauges that look at edits together."""
+"""Tests of the batch evaluation of metrics."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.metrics.images import noise
 
 
 class Wild(GreyDistance):
-    """Gives what it is told."""
+    """Metric that returns a given value."""
 
     found = 0.0
 
@@ -33,14 +33,14 @@ class Wild(GreyDistance):
 def test_what_is_no_number_is_no_value(value: float, tmp_path: Path) -> None:
     wild = Wild(ModelPool())
     wild.found = value
-    with pytest.raises(NonFiniteResult, match="the model gave no number"):
+    with pytest.raises(NonFiniteResult, match="the model returned no finite number"):
         look(wild, Sample("s", ""), tmp_path / "edit.png")
     wild.found = 0.5
     assert look(wild, Sample("s", ""), tmp_path / "edit.png")["grey"] == 0.5
 
 
 class Looking(FeatureExtractor):
-    """Looks at pictures, and notes how many at a time."""
+    """Extractor that records the number of images per call."""
 
     name = model = "looking"
     seen: list[int] = []  # noqa: RUF012
@@ -86,7 +86,7 @@ def test_edits_of_one_source_share_it(tmp_path: Path, monkeypatch: pytest.Monkey
     sample = Sample("s", "", tmp_path / "source.png")
     jobs = [MetricJob(gauge, MetricInputs(sample, tmp_path / f"{at}.png")) for at in range(7)]
     evaluate_batch(jobs, FeatureCache())
-    assert Looking.seen == [5, 3], "four edits and their source, and three others"
+    assert Looking.seen == [5, 3], "four edits with their source, then three other images"
 
 
 def test_formulas_look_at_one_edit_after_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -94,7 +94,7 @@ def test_formulas_look_at_one_edit_after_another(tmp_path: Path, monkeypatch: py
     for name in ("source", *"0123"):
         Image.new("RGB", (20, 20)).save(tmp_path / f"{name}.png")
     gauges = open_image_metrics(["l1_src", "ssim", "grey"], {}).values()
-    sample, shelf = Sample("s", "", tmp_path / "source.png"), ImageCache(900)  # two pictures
+    sample, shelf = Sample("s", "", tmp_path / "source.png"), ImageCache(900)  # two images
     jobs = [MetricJob(g, MetricInputs(sample, tmp_path / f"{at}.png", shelf)) for at in range(4) for g in gauges]
     evaluate_batch(jobs, FeatureCache())
     assert opened == ["source.png", *(f"{at}.png" for at in range(4))]

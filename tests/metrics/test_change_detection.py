@@ -1,4 +1,4 @@
-"""Whether an edit changed anything."""
+"""Tests of the detection of unchanged edits."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from creval.metrics.change_detection import _ssim_map, measure_change, recompres
 
 
 def make_image(seed: int = 1, size: tuple[int, int] = (640, 480)) -> Image.Image:
-    """Shapes on a slope, with a little grain."""
+    """Return shapes on a gradient, with some noise."""
     chance = np.random.default_rng(seed)
     slope = np.add.outer(np.linspace(40, 120, size[1]), np.linspace(0, 90, size[0]))
     pixels = slope[..., None] + chance.normal(0, 4, (size[1], size[0], 3))
@@ -63,7 +63,7 @@ def test_whatever_can_be_seen_is_a_change() -> None:
 
 
 def test_similarity_is_ssim() -> None:
-    """Held against the formula, computed plainly at one place."""
+    """SSIM equals the formula, computed directly at one pixel."""
     chance = np.random.default_rng(3)
     one, other = (chance.integers(0, 255, (40, 40)).astype(np.float32) for _ in range(2))
     window = np.exp(-np.square(np.arange(-5, 6)) / (2 * 1.5**2))

@@ -1,4 +1,4 @@
-"""Files that hold no weights, or more than weights: each gets a sentence of its own."""
+"""Tests of the errors for files without weights, or with more than weights."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ def test_a_file_of_another_kind(tmp_path: Path) -> None:
     whole = (tmp_path / "whole.pth").read_bytes()
     (tmp_path / "cut.pth").write_bytes(whole[: len(whole) // 2])
     torch.save({0: torch.zeros(3)}, tmp_path / "unnamed.pth")
-    assert refused(tmp_path / "unnamed.pth").endswith("unnamed.pth holds no weights by name.")
+    assert refused(tmp_path / "unnamed.pth").endswith("unnamed.pth does not contain named weights.")
     for name in ("a.png", "empty.pth", "b.safetensors", "cut.pth"):
         path = tmp_path / name
-        assert refused(path) == (f"{path} cannot be loaded: it is no file of weights, or a damaged one.")
+        assert refused(path) == (f"{path} cannot be loaded: it is not a weights file, or it is damaged.")
     assert set(load_weights(tmp_path / "whole.pth")) == {"w"}
 
 
@@ -42,6 +42,7 @@ def test_nobody_is_advised_to_run_what_is_in_a_file(tmp_path: Path) -> None:
     torch.save({"made": date(2024, 1, 2), "w": torch.zeros(3)}, more)
     other.write_bytes(pickle.dumps({"made": date(2024, 1, 2)}))
     assert refused(more) == (
-        f"{more} cannot be loaded: it holds more than weights, datetime.date for one, and nothing in it is run."
+        f"{more} cannot be loaded: it contains more than weights (such as datetime.date), and creval does not execute "
+        "code from weights files."
     )
-    assert "it holds more than weights" in refused(other)
+    assert "it contains more than weights" in refused(other)

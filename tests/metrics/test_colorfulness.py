@@ -1,4 +1,4 @@
-"""Colourfulness in both conventions, held against NumPy in double precision."""
+"""Tests of colourfulness in both conventions, compared with NumPy in double precision."""
 
 from __future__ import annotations
 

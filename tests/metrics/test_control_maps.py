@@ -1,4 +1,4 @@
-"""Edges and grey, held against NumPy: Canny's steps written plainly."""
+"""Tests of edges and grey values, compared with a plain NumPy implementation of Canny's steps."""
 
 from __future__ import annotations
 
@@ -21,8 +21,11 @@ GAUGES = open_image_metrics(["canny", "grey"], {})
 
 
 def plain_canny(pixels: NDArray[np.uint8], low: int = 100, high: int = 200) -> NDArray[np.uint8]:
-    """Sobel's gradients in the channel where they are largest, thinned along their direction,
-    kept above `high`, and above `low` where they touch what is kept."""
+    """Return Canny's edges.
+
+    Takes Sobel gradients in the channel where they are largest and thins them along their direction. Pixels above
+    `high` are edges, and so are pixels above `low` that are connected to them.
+    """
     wide = np.pad(pixels.astype(np.int64), ((1, 1), (1, 1), (0, 0)), mode="edge")
     height, width = pixels.shape[:2]
 
@@ -71,7 +74,7 @@ def plain_canny(pixels: NDArray[np.uint8], low: int = 100, high: int = 200) -> N
 
 
 def grey(image: Image.Image) -> NDArray[np.float64]:
-    """ITU-R 601, in whole numbers, as Pillow has it."""
+    """Return ITU-R 601 luma in integers, as in Pillow."""
     red, green, blue = np.moveaxis(np.asarray(image, dtype=np.int64), -1, 0)
     weighted = (red * 19595 + green * 38470 + blue * 7471 + 0x8000) >> 16
     return np.asarray(weighted, dtype=np.float64)
@@ -119,7 +122,7 @@ def test_an_edit_that_follows_is_at_no_distance(tmp_path: Path) -> None:
 def test_another_size_grey_and_alpha(tmp_path: Path) -> None:
     clear = Image.new("LA", (40, 20), (0, 0))
     pair = written(tmp_path, Image.new("1", (20, 10), 1), clear)
-    assert look(GAUGES["grey"], *pair) == {"grey": 0.0}, "what is clear is white"
+    assert look(GAUGES["grey"], *pair) == {"grey": 0.0}, "transparent pixels become white"
     assert look(GAUGES["canny"], *pair) == {"canny": 1.0}
 
 

@@ -1,4 +1,4 @@
-"""What rests on libraries that cannot be had here: how they are called, and missed."""
+"""Tests of metrics whose libraries are not installed, with fake libraries: calls, and errors if they are missing."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_imaging_that_cannot_be_loaded_is_missing(tmp_path: Path, monkeypatch: p
 
 
 class Harmful:
-    """Runs when it is unpickled."""
+    """Object that runs code when it is unpickled."""
 
     def __reduce__(self) -> tuple[Any, ...]:
         return (Path.touch, (Path("ran"),))
@@ -106,7 +106,7 @@ def test_imaging_that_was_chosen_and_cannot_be_loaded_stops(tmp_path: Path, monk
 
 
 class Drawing:
-    """An OpenPose that draws a white square in the middle of black."""
+    """Fake OpenPose that draws a white square in the centre of a black image."""
 
     said: list[str] = []  # noqa: RUF012
     drawn: list[tuple[int, int]] = []  # noqa: RUF012
@@ -128,7 +128,7 @@ class Drawing:
         side = min(image.size)
         assert options["detect_resolution"] == options["image_resolution"] == side
         assert options["include_hand"] is True
-        drawn = Image.new("RGB", (64, 64))  # whatever size it makes
+        drawn = Image.new("RGB", (64, 64))  # for any size of the drawing
         drawn.paste((255, 255, 255), (16, 16, 48, 48))
         return drawn
 
@@ -145,17 +145,17 @@ def test_pose_compares_what_openpose_draws(tmp_path: Path, monkeypatch: pytest.M
         found = look(gauge, sample, tmp_path / "edit.png", FeatureCache(vectors))
         assert found == {"pose": pytest.approx(0.25, abs=0.01)}
     vectors.close()
-    assert len(Drawing.drawn) == 1, "what it drew is not drawn again"
+    assert len(Drawing.drawn) == 1, "the result is cached"
     assert Drawing.said[-1] == str(tmp_path)
 
 
 @pytest.mark.parametrize(
     ("folder", "bad", "said"),
     [
-        ("absent", "", "holds none of body_pose_model.pth"),
+        ("absent", "", "contains none of body_pose_model.pth"),
         ("other", "", "other cannot be loaded by controlnet_aux: size mismatch$"),
-        *(("harmful", file, f"{file} cannot be loaded: it holds more than") for file in POSES),
-        ("other/facenet.pth", "", "is a file: give the folder with body_pose_model.pth"),
+        *(("harmful", file, f"{file} cannot be loaded: it contains more than") for file in POSES),
+        ("other/facenet.pth", "", "is a file. Give a folder with body_pose_model.pth"),
     ],
 )
 def test_pose_that_was_chosen_and_cannot_be_loaded_stops(

@@ -1,4 +1,4 @@
-"""Faces, tried with a tiny detector and recogniser of random weights as ONNX files."""
+"""Tests of face similarity, with a tiny detector and recogniser with random weights as ONNX files."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def opened(folder: Path | None) -> ImageMetric:
 
 
 def rows(folder: Path, image: Image.Image) -> Any:
-    """What InsightFace finds, used as its own documentation does."""
+    """Return the faces that InsightFace finds when used as in its documentation."""
     app = pytest.importorskip("insightface.app").FaceAnalysis(name=str(folder))
     app.prepare(ctx_id=0, det_size=(DETECTION_SIZES[0], DETECTION_SIZES[0]))
     return [face.normed_embedding for face in app.get(np.asarray(image))]
@@ -64,7 +64,7 @@ def test_the_librarys_remarks_are_not_shown(folder: Path, tmp_path: Path) -> Non
 
 
 class Picky:
-    """Finds one face, at one size only."""
+    """Fake detector that finds one face, at one size only."""
 
     def __init__(self, at: int) -> None:
         self.at, self.asked = at, list[int]()
@@ -104,7 +104,7 @@ def test_no_face_in_the_edit_is_zero_and_none_in_the_reference_is_unmeasured(tmp
     with_face = Sample("s", "", references=(tmp_path / "a.png",))
     assert look(gauge, with_face, tmp_path / "b.png") == {"face": 0.0}
     without = Sample("s", "", references=(tmp_path / "b.png",))
-    with pytest.raises(NotMeasurable, match="no face is found in the reference"):
+    with pytest.raises(NotMeasurable, match="no face was found in the reference"):
         look(gauge, without, tmp_path / "a.png")
     with pytest.raises(NotMeasurable, match="no reference"):
         look(gauge, Sample("s", ""), tmp_path / "a.png")
@@ -115,7 +115,7 @@ def test_wrong_folders_get_a_sentence(folder: Path, tmp_path: Path) -> None:
     sample = Sample("s", "", references=(tmp_path / "a.png",))
     (tmp_path / "half").mkdir()
     (tmp_path / "half" / "det_10g.onnx").write_bytes((folder / "det_10g.onnx").read_bytes())
-    for where, why in (("absent", "no such folder"), ("half", "recognises faces"), (".", "finds")):
+    for where, why in (("absent", "does not exist"), ("half", "no face recognition"), (".", "no face detection")):
         with pytest.raises(CrevalError, match=why):
             look(opened(tmp_path / where), sample, tmp_path / "a.png")
 

@@ -1,4 +1,4 @@
-"""What models make is made in batches, once, and kept."""
+"""Tests of features: they are computed in batches, once, and cached."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from creval.store.feature_cache_file import FeatureCacheFile
 
 
 class Counting(FeatureExtractor):
-    """Counts how often it is asked, and about how many; of a text it makes its length."""
+    """Extractor that returns the length of a text, and records its calls and their batch sizes."""
 
     batch_size = 4
 
@@ -80,7 +80,7 @@ def test_a_second_pass_takes_what_is_kept(tmp_path: Path) -> None:
 def test_what_is_no_number_is_neither_used_nor_kept(tmp_path: Path, bad: float) -> None:
     counting, vectors = Counting(), FeatureCacheFile(tmp_path)
     key = FeatureRequest(counting, "old").key
-    vectors.put(counting.name, {key: np.array([bad], dtype=np.float32)})  # of another version
+    vectors.put(counting.name, {key: np.array([bad], dtype=np.float32)})  # from another version
     counting.numbers["new"] = bad
     for calls in ([2], [2, 1]):
         found = FeatureCache(vectors).compute([FeatureRequest(counting, word) for word in ("old", "new")])
@@ -101,7 +101,7 @@ def test_memory_has_an_end() -> None:
 def test_threads_make_it_once() -> None:
     class Slow(Counting):
         def extract(self, things: Sequence[ExtractorInput]) -> list[FeatureArray]:
-            time.sleep(0.1)  # while all others find that it is not there yet
+            time.sleep(0.1)  # while all others see that it is not cached yet
             return super().extract(things)
 
     slow, embeddings, together = Slow(), FeatureCache(), Barrier(8)

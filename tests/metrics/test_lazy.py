@@ -1,4 +1,4 @@
-"""What is loaded when it is first used."""
+"""Tests of `Lazy`, which loads a value at first use."""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
-"""What rests on libraries that not everybody may use, with those libraries, where they are there:
-networks of their own, randomly initialised and saved as they are published."""
+"""Tests of metrics with the real libraries, if they are installed.
+
+The libraries' networks are randomly initialised and saved in the format in which they are published.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +45,7 @@ def test_pose_is_what_openpose_draws(tmp_path: Path) -> None:
 
     torch.manual_seed(0)
     for name, network in {"body": model.bodypose_model(), "hand": model.handpose_model()}.items():
-        # They are published without the name of the part that each weight is in.
+        # The published weights lack the name of the component as a prefix.
         weights = {key.partition(".")[2]: value for key, value in network.state_dict().items()}
         torch.save(weights, tmp_path / f"{name}_pose_model.pth")
     torch.save(face.FaceNet().state_dict(), tmp_path / "facenet.pth")

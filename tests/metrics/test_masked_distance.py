@@ -1,4 +1,4 @@
-"""Distances outside boxes, against plain NumPy in double precision."""
+"""Tests of distances outside boxes, compared with plain NumPy in double precision."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def make_image(seed: int, width: int, height: int) -> Image.Image:
 
 
 def reference(first: Image.Image, second: Image.Image, boxes: list[Box]) -> tuple[float, float] | None:
-    """Pixel by pixel, as the formula says."""
+    """Return the distances pixel by pixel, directly from the formula."""
     a, b = (np.asarray(image).astype(np.float64) / 255 for image in (first, second))
     total, square, count = 0.0, 0.0, 0
     for y in range(a.shape[0]):

@@ -1,4 +1,4 @@
-"""An edit with what belongs to it: decoded once, and let go."""
+"""Tests of the inputs of metrics: images are decoded once, and evicted from the cache."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_a_image_is_made_once_while_there_is_room() -> None:
     for key in "abab":
         counted(shelf, key, made)
     assert made == ["a", "b"]
-    counted(shelf, "c", made)  # 300 pixels: the one that was used longest ago goes
+    counted(shelf, "c", made)  # 300 pixels: the least recently used one is evicted
     counted(shelf, "b", made)
     assert made == ["a", "b", "c"]
     counted(shelf, "a", made)
@@ -51,7 +51,7 @@ def test_what_is_held_stays_until_the_end() -> None:
     with shelf.pin_images():
         for key in "abcabc":
             counted(shelf, key, made)
-        with ThreadPoolExecutor(1) as pool:  # another thread holds nothing
+        with ThreadPoolExecutor(1) as pool:  # another thread pins nothing
             for key in "defgh":
                 pool.submit(counted, shelf, key, made).result()
         for key in "abc":
@@ -77,7 +77,7 @@ def test_two_threads_hold_one_image() -> None:
         with shelf.pin_images():
             counted(shelf, "a", made)
             gate.wait()
-            gate.wait()  # the other has let go
+            gate.wait()  # the other thread has unpinned its images
             counted(shelf, "b", made)
             counted(shelf, "a", made)
 
@@ -111,7 +111,7 @@ def test_what_cannot_be_made_is_tried_again(tmp_path: Path) -> None:
 
 @pytest.fixture
 def sample(tmp_path: Path) -> Sample:
-    """A source of 8 x 6, and a mask that lets its right half be edited."""
+    """Return a sample with a source of 8 x 6 and a mask of its right half."""
     Image.new("RGB", (8, 6), (10, 20, 30)).save(tmp_path / "source.png")
     Image.new("RGB", (16, 12), (90, 20, 30)).save(tmp_path / "edit.png")
     mask = Image.new("L", (8, 6))
@@ -143,7 +143,7 @@ def test_white_around_the_region(sample: Sample, tmp_path: Path) -> None:
 def test_a_mask_that_marks_nothing_leaves_no_region(sample: Sample, tmp_path: Path) -> None:
     grey = Image.new("L", (8, 6), 128)
     tiny = Image.new("L", (4000, 3000))
-    tiny.putpixel((9, 9), 255)  # and in the edit's size it is gone
+    tiny.putpixel((9, 9), 255)  # and in the edit's size it is empty
     for mask in (grey, tiny):
         mask.save(tmp_path / "mask.png")
         with pytest.raises(NotMeasurable, match="the mask marks no region"):
@@ -159,7 +159,7 @@ def test_masks_of_all_kinds(mode: str, tmp_path: Path) -> None:
         mask = Image.fromarray(drawn.astype(np.uint16) * 257)
     elif mode in ("LA", "RGBA"):
         mask = mask.convert(mode)
-        mask.putalpha(0)  # what is under it counts
+        mask.putalpha(0)  # the pixels under the alpha channel count
     else:
         mask = mask.convert(mode)
     mask.save(tmp_path / "mask.png")
@@ -180,7 +180,7 @@ def test_only_above_128_is_to_be_edited(tmp_path: Path) -> None:
 def test_how_many_pixels_an_exhibit_can_take(sample: Sample, tmp_path: Path) -> None:
     exhibit = MetricInputs(sample, tmp_path / "edit.png")
     edit, source, mask = 16 * 12, 8 * 6, 8 * 6
-    # The edit in its source's size, and white around its region.
+    # The edit in its source's size, with white outside the mask's region.
     assert sum(exhibit.pixel_counts().values()) == edit + source + mask + source + edit
     assert not exhibit.used_files
     bare = MetricInputs(Sample("s", ""), tmp_path / "absent.png")
@@ -195,7 +195,7 @@ def test_what_a_sample_does_not_have(tmp_path: Path) -> None:
         lambda: exhibit.caption("target"),
         lambda: exhibit.caption("source"),
     ):
-        with pytest.raises(NotMeasurable, match="there is no"):
+        with pytest.raises(NotMeasurable, match="the sample has no"):
             take()
     assert exhibit.mask is None
 
@@ -212,13 +212,13 @@ def test_a_mask_that_says_two_things_is_refused(tmp_path: Path) -> None:
     drawn[:, 200:] = 255
     slope(size).save(tmp_path / "edit.png")
     exhibit = MetricInputs(Sample("s", "", mask=tmp_path / "mask.png"), tmp_path / "edit.png")
-    # As some editing services take them: the picture, or black, with a hole in it.
+    # The format of some editing services: the image, or black, with a transparent hole.
     for under in (slope(size), Image.new("RGB", size), Image.new("RGB", size, "white")):
         under.putalpha(Image.fromarray(255 - drawn))
         under.save(tmp_path / "mask.png")
         with pytest.raises(ImageError, match=r"mask\.png marks one region in grey and another"):
             MetricInputs(exhibit.sample, exhibit.edit_path).editable_region(size)
-    # Both ways round, and with an edge a little elsewhere, they say the same.
+    # Grey values and alpha agree if they mark the same region, even inverted or with slightly different edges.
     for alpha in (drawn, 255 - drawn, np.roll(drawn, 1, axis=1)):
         mask = Image.fromarray(drawn).convert("RGB")
         mask.putalpha(Image.fromarray(alpha))

@@ -1,4 +1,4 @@
-"""Finding objects, tried with tiny detectors of random weights in the real format."""
+"""Tests of object detection, with tiny detectors with random weights in the real format."""
 
 from __future__ import annotations
 
@@ -60,9 +60,9 @@ def test_boxes_are_those_of_the_model_best_first(model: Path, image: Image.Image
     with torch.inference_mode():
         made = direct.eval()(**inputs)
     scores = made.logits[0].sigmoid().max(dim=-1).values
-    # OWLv2 fills a picture up to a square; boxes are shares of that.
+    # OWLv2 pads an image to a square, and boxes are shares of that.
     sides = (WIDTH, WIDTH) if direct.config.model_type == "owlv2" else (WIDTH, HEIGHT)
-    # Between two neighbouring scores, so that rounding cannot move one over the threshold.
+    # Halfway between two adjacent scores, so that rounding cannot move one across the threshold.
     ranked = scores.sort(descending=True)
     threshold = float(ranked.values[2:4].mean())
     expected = []
@@ -113,7 +113,7 @@ def test_threads_share_one_model(model: Path, image: Image.Image, monkeypatch: p
 
 
 def test_wrong_models_get_a_sentence(tmp_path: Path, image: Image.Image) -> None:
-    with pytest.raises(CrevalError, match=r"there is no folder .*missing"):
+    with pytest.raises(CrevalError, match=r"no folder .*missing exists"):
         ObjectDetector(str(tmp_path / "missing")).find_boxes(image, ["cat"])
     with pytest.raises(CrevalError, match="cannot be loaded"):
         ObjectDetector(str(tmp_path)).find_boxes(image, ["cat"])
@@ -136,4 +136,4 @@ def test_a_library_that_is_missed_late_gets_a_sentence(tmp_path: Path) -> None:
         model._explicit = chosen
         with pytest.raises(kind, match="lacks a library: needs SciPy") as caught, model.session():
             raise ImportError("\nneeds\nSciPy")
-        assert type(caught.value) is kind, "one that nobody chose does not stop the others"
+        assert type(caught.value) is kind, "a default model that fails does not stop other metrics"

@@ -1,4 +1,4 @@
-"""What is measured outside the boxes of what was to be edited."""
+"""Tests of L1 and L2 outside the boxes of the objects to edit."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.metrics.tiny import write_owl
 
 @pytest.fixture
 def images(tmp_path: Path) -> tuple[Path, Path]:
-    """A black source, and an edit that is white in its left half and its top row."""
+    """Return a black source, and an edit whose left half and top row are white."""
     source, edit = Image.new("RGB", (20, 10)), Image.new("RGB", (20, 10))
     edit.paste((255, 255, 255), (0, 0, 10, 10))
     edit.paste((255, 255, 255), (0, 0, 20, 1))
@@ -32,7 +32,7 @@ def images(tmp_path: Path) -> tuple[Path, Path]:
 
 
 class Seeing(ObjectDetector):
-    """A detector that finds what it is told, and remembers where it looked."""
+    """Fake detector that returns given boxes and records its inputs."""
 
     def __init__(self, **found: list[Box]) -> None:
         super().__init__("seeing")
@@ -71,17 +71,17 @@ def test_an_edit_of_another_size_is_scaled_to_its_source(images: tuple[Path, Pat
 
 
 def test_boxes_that_cover_everything_leave_nothing(images: tuple[Path, Path]) -> None:
-    with pytest.raises(NotMeasurable, match="cover the whole picture"):
+    with pytest.raises(NotMeasurable, match="cover the whole image"):
         measured(images, InstructionStep("a", old="cat", boxes=((-5, -5, 99, 99),)))
 
 
 def test_an_object_without_a_box_is_not_guessed_over(images: tuple[Path, Path]) -> None:
-    with pytest.raises(NotMeasurable, match="no box is known") as found:
+    with pytest.raises(NotMeasurable, match="the object to change has no box") as found:
         measured(images, InstructionStep("a", old="cat"))
     assert found.value.about == "cat"
     with pytest.raises(NotMeasurable, match="the detector does not find"):
         measured(images, InstructionStep("a", old="cat"), detector=Seeing())
-    # What an earlier step makes is not looked for in the source.
+    # An object that an earlier step adds is not searched in the source.
     measured(images, InstructionStep("a", new="cat"), InstructionStep("b", needs=(0,), old="cat"))
 
 
@@ -112,7 +112,7 @@ def test_what_a_detector_found_is_kept_and_no_image_decoded_again(
         vectors = FeatureCacheFile(tmp_path)
         found.append(measured(images, *steps, detector=seeing, embeddings=FeatureCache(vectors)))
         vectors.close()
-        assert len(seeing.asked) == 3, "two in the source, one in the edit; nothing anew"
+        assert len(seeing.asked) == 3, "two in the source, one in the edit, then cached"
     assert found[0] == found[1] == {"L1": pytest.approx(0.1), "L2": pytest.approx(0.1)}
     assert sorted(opened) == ["edit.png", "edit.png", "source.png", "source.png"]
 

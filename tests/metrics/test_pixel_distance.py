@@ -1,4 +1,4 @@
-"""L1 and L2 to the source, with and without masks, held against NumPy and torchmetrics."""
+"""Tests of L1 and L2 to the source, with and without masks, compared with NumPy and torchmetrics."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_outside_the_mask(tmp_path: Path, seed: int, width: int, height: int, mo
         image.save(tmp_path / f"{name}.png")
     sample = Sample("s", "", tmp_path / "source.png", mask=tmp_path / "mask.png")
     if (np.asarray(mask.convert("L")) > 128).all():
-        with pytest.raises(NotMeasurable, match="covers the whole picture"):
+        with pytest.raises(NotMeasurable, match="covers the whole image"):
             measured(sample, tmp_path / "edit.png")
     else:
         expected = plain(source, edit, mask.convert("L"))

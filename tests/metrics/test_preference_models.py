@@ -1,4 +1,4 @@
-"""Distances and rewards of packages that are not here: how they are called, and missed."""
+"""Tests of distances and rewards with fake packages: calls, and errors if a package is missing."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def value(name: str, sample: Sample, **models: str) -> float:
 
 
 class Network(torch.nn.Module):  # type: ignore[misc,name-defined,unused-ignore]
-    """Mean absolute difference of two inputs, which it keeps."""
+    """Fake network that returns the mean absolute difference of two inputs, and records them."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__()
@@ -102,7 +102,7 @@ def test_dreamsim_is_one_less_the_cosine(sample: Sample, tmp_path: Path, monkeyp
     assert torch.hub.get_dir() == before
     assert made[0]["dreamsim_type"] == "ensemble"
     assert made[0]["pretrained"] is True
-    assert Path(made[0]["cache_dir"]).is_dir(), "the package makes one folder only, in the current one"
+    assert Path(made[0]["cache_dir"]).is_dir(), "the package only creates the last folder of a path"
     assert Path(made[0]["cache_dir"]).is_absolute()
     value("dreamsim", sample, dreamsim=str(tmp_path / "weights"))
     assert made[1]["cache_dir"] == str(tmp_path / "weights")
@@ -142,7 +142,7 @@ def test_image_reward_is_asked_about_edit_and_target_caption(
 
 
 class Clip(torch.nn.Module):  # type: ignore[misc,name-defined,unused-ignore]
-    """A network of two weights, in HPS's interface."""
+    """Fake network of two weights with HPS's interface."""
 
     def __init__(self) -> None:
         super().__init__()

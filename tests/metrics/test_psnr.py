@@ -1,4 +1,4 @@
-"""PSNR equals scikit-image's, looks outside the mask, and has a value where nothing changed."""
+"""Tests of PSNR: it equals scikit-image's, ignores the mask's region, and has a value for unchanged images."""
 
 from __future__ import annotations
 

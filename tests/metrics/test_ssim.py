@@ -1,4 +1,4 @@
-"""SSIM, held against scikit-image, torchmetrics and the formula written plainly."""
+"""Tests of SSIM, compared with scikit-image, torchmetrics and plain implementations of the formula."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ correlate1d = pytest.importorskip("scipy.ndimage").correlate1d
 
 
 def plain(first: Image.Image, second: Image.Image) -> float:
-    """The release's variant as its parts are described: luma rounded, a Gaussian of 11 pixels,
-    whole windows only, contrast-structure not below zero."""
+    """Compute the release's variant: rounded luma, a Gaussian of 11 pixels, whole windows only, and a
+    contrast-structure term of at least zero."""
     x, y = (np.round(np.asarray(image, dtype=np.float64) @ [0.299, 0.587, 0.114]) for image in (first, second))
     bell = np.exp(-(np.arange(-5, 6) ** 2) / (2 * 1.5**2))
     bell /= bell.sum()
@@ -55,7 +55,7 @@ def test_without_clipping_it_is_torchmetrics() -> None:
     torch.set_num_threads(1)
     a, b = luma(noise(1, (70, 41))), luma(slope((70, 41)))
     one, other = (torch.tensor(of, dtype=torch.float64)[None, None] for of in (a, b))
-    # It fills the picture up and cuts that off again: whole windows are what is left.
+    # It pads the image and crops the result again, which leaves the whole windows.
     _, theirs = image.structural_similarity_index_measure(one, other, data_range=255.0, return_full_image=True)
     assert ssim(a, b, clipped=False) == pytest.approx(float(theirs[0, 0, 5:-5, 5:-5].mean()), abs=1e-9)
 
@@ -113,7 +113,10 @@ def test_smaller_than_the_window(tmp_path: Path) -> None:
 
 
 def plain_ms_ssim(first: Image.Image, second: Image.Image) -> float:
-    """The paper's formula with PyTorch's convolution and pooling; torchmetrics' counts windows over the edge, too."""
+    """Compute the paper's formula with PyTorch's convolution and pooling.
+
+    torchmetrics also counts windows that cross the edge, so it cannot be the comparison.
+    """
     torch = pytest.importorskip("torch")
     functional = torch.nn.functional
     bell = torch.exp(-((torch.arange(11, dtype=torch.float64) - 5) ** 2) / (2 * 1.5**2))

@@ -1,4 +1,4 @@
-"""Text in pictures, read by the real reader from pictures with drawn text."""
+"""Tests of text accuracy, with the real reader and images with drawn text."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.metrics.evaluating import look
 from tests.metrics.images import drawn
 
 (GAUGE,) = open_image_metrics(["text"], {}).values()
-READ = FeatureCache()  # tests draw the same pictures, and reading takes a second
+READ = FeatureCache()  # tests draw the same images, and reading one takes a second
 
 
 @pytest.fixture(autouse=True)
@@ -55,7 +55,7 @@ def test_text_that_is_to_go(tmp_path: Path) -> None:
     assert measured(everything, after, before) == {"text_gone": 0.5}
     assert measured(everything, clean, before) == {"text_gone": 1.0}
     for asked in (sale, everything):
-        with pytest.raises(NotMeasurable, match="the source is needed to see what is gone"):
+        with pytest.raises(NotMeasurable, match="no source, which is needed to measure removed text"):
             measured(asked, before)
 
 
@@ -67,7 +67,7 @@ def test_what_was_never_there_cannot_go(tmp_path: Path) -> None:
         ('Remove the word "SALE".', clean),
         ('Remove the word "CLOSED".', before),
     ):
-        with pytest.raises(NotMeasurable, match="what is to go cannot be read in the source"):
+        with pytest.raises(NotMeasurable, match="the text to remove cannot be read in the source"):
             measured(asked, source, source)
     both, sample = ["SALE", "CLOSED"], Sample("s", "", before)
     assert look(GAUGE, sample, before, READ, removed=both) == {"text_gone": 0.0}
@@ -99,7 +99,7 @@ def test_text_that_takes_the_place_of_another(tmp_path: Path) -> None:
     assert measured(asked, edit, other) == {"text_there": 1.0, "text_error": 0.0, "text_gone": 1.0}
     found = measured(asked, other, other)
     assert (found["text_there"], found["text_gone"]) == (0.0, 0.0)
-    for source in (edit, None):  # what is wanted can be measured without what is gone
+    for source in (edit, None):  # wanted text can be measured even if removed text cannot
         with pytest.raises(NotMeasurable) as caught:
             measured(asked, edit, source)
         assert caught.value.values == {"text_there": 1.0, "text_error": 0.0}
@@ -190,7 +190,7 @@ def test_any_instruction_can_be_read(instruction: str) -> None:
 def test_a_long_instruction_is_read_at_once() -> None:
     begun = time.perf_counter()
     assert find_requested_text('keep "a" ' * 2_000) == RequestedText()
-    assert time.perf_counter() - begun < 3, "a tenth of a second, and half a minute if quadratic"
+    assert time.perf_counter() - begun < 3, "it takes a tenth of a second, or half a minute if the time is quadratic"
 
 
 def plain_distance(a: str, b: str) -> int:

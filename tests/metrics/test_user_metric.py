@@ -58,5 +58,5 @@ def test_a_program_measures(inputs: MetricInputs) -> None:
 @pytest.mark.usefixtures("inputs")
 def test_a_class_is_a_metric_or_refused() -> None:
     assert image_metric_class("python:own_metrics:Ssim") is Ssim
-    with pytest.raises(CrevalError, match="not an ImageMetric"):
+    with pytest.raises(CrevalError, match="not a subclass of ImageMetric"):
         image_metric_class("python:own_metrics:Other")

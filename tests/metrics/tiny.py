@@ -1,4 +1,4 @@
-"""Tiny detectors and embedders of random weights, saved as real ones are."""
+"""Tiny detectors and embedding models with random weights in the real format."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ _VISION = _LAYERS | {"image_size": 32, "patch_size": 8}
 
 
 def write_grounding_dino(folder: Path) -> Path:
-    """Write a Grounding DINO with its processor, on a Swin and a BERT."""
+    """Write a Grounding DINO with its processor, based on a Swin and a BERT."""
     transformers = _library()
-    # The model knows these four by their numbers in BERT's vocabulary.
+    # The model refers to these four tokens by their ids in BERT's vocabulary.
     numbers = {101: "[CLS]", 102: "[SEP]", 1012: ".", 1029: "?", 0: "[PAD]", 100: "[UNK]"}
     words = {numbers.get(number, f"[unused{number}]"): number for number in range(1030)}
     words |= {word: 1030 + at for at, word in enumerate(["a", "cat", "red", "hat"])}
@@ -61,7 +61,7 @@ def write_owl(folder: Path, family: str = "OwlViT") -> Path:
 
 
 def write_clip(folder: Path, **larger: int) -> Path:
-    """Write a CLIP that reads 20 tokens, with its processor; its layers can be larger."""
+    """Write a CLIP for 20 tokens with its processor. The size of its layers can be set."""
     transformers = _library()
     tokenizer = _clip_tokenizer(transformers, length=20)
     images = transformers.CLIPImageProcessorPil(size={"shortest_edge": 32}, crop_size=_IMAGE)
@@ -76,7 +76,7 @@ def write_clip(folder: Path, **larger: int) -> Path:
 
 
 def write_siglip(folder: Path) -> Path:
-    """Write a SigLIP that reads 20 tokens, with a tokenizer that knows no limit, as SigLIP 2's."""
+    """Write a SigLIP for 20 tokens, whose tokenizer has no limit, as in SigLIP 2."""
     transformers = _library()
     clip = _clip_tokenizer(transformers, length=20)
     tokenizer = transformers.PreTrainedTokenizerFast(
@@ -101,7 +101,7 @@ def _library() -> Any:
 
 
 def _clip_tokenizer(transformers: Any, length: int) -> Any:
-    """Letter by letter, with the marks of start and end at the end, as CLIP has them."""
+    """Return a tokenizer of single letters, with the start and end tokens last, as in CLIP."""
     letters = ["!", *"abcdefghijklmnopqrstuvwxyz"]
     tokens = [*letters, *(f"{letter}</w>" for letter in letters)]
     tokens += ["<|startoftext|>", "<|endoftext|>"]
@@ -119,7 +119,7 @@ def _ends(tokenizer: Any) -> dict[str, int]:
 
 
 def write_dino(folder: Path) -> Path:
-    """Write a DINOv2 with its processor, which cuts the middle out."""
+    """Write a DINOv2 with its processor, which crops the centre."""
     transformers = _library()
     transformers.BitImageProcessorPil(
         size={"shortest_edge": 36}, crop_size={"height": 28, "width": 28}

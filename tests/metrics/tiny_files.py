@@ -1,4 +1,4 @@
-"""Tiny models of random weights in files of formats of their own."""
+"""Tiny models with random weights in model-specific file formats."""
 
 from __future__ import annotations
 
@@ -12,8 +12,10 @@ POSES = ("body_pose_model.pth", "hand_pose_model.pth", "facenet.pth")
 
 
 def write_poses(folder: Path, **more: object) -> Path:
-    """Write files of weights where OpenPose's are: for a stand-in, its networks are large. What is
-    in a file besides is given by the file's name without its ending."""
+    """Write weights files with OpenPose's names, for a fake library, since the real networks are large.
+
+    Additional content of a file is given by the file's stem.
+    """
     torch = import_module("torch")
     folder.mkdir(parents=True, exist_ok=True)
     for file in POSES:

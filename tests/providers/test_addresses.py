@@ -1,4 +1,4 @@
-"""Addresses in the names of judges and editors; what is malformed may hold a password, and is not shown."""
+"""Tests of addresses in specs of judges and editors. A malformed address may contain a password and is not shown."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def editor_words(spec: str) -> str:
 
 
 def what_is_said(of: Callable[[str], str], spec: str) -> str:
-    """What a spec's editor or judge says of itself, or the error that there is none."""
+    """Return all texts of the editor or judge for a spec, or the error message."""
     try:
         return of(spec)
     except CrevalError as error:

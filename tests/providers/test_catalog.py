@@ -1,4 +1,4 @@
-"""What is known of models by their names."""
+"""Tests of the catalog: prices and properties of models by name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Functions in processes of their own: what they may do to these, and how creval knows that they have changed."""
+"""Tests of functions in their own processes: side effects, and digests of their code."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def same(value: Any) -> Any:
 
 
 class Told:
-    """The arguments of a call, which go to the process."""
+    """The arguments of a call, which are sent to the process."""
 
     def __init__(self, what: str) -> None:
         self.what = what
@@ -85,7 +85,7 @@ class Told:
 
 
 def ask(runner: ProcessRunner, *words: str, timeout: float = 20.0, at_once: bool = False) -> list[Any]:
-    """What comes of calls; errors as they are."""
+    """Return the results of calls, with exceptions as values."""
 
     async def run() -> list[Any]:
         caller = FunctionCaller[Any](runner, timeout)
@@ -106,13 +106,13 @@ def test_a_function_that_ends_its_process_fails_and_the_next_call_has_another() 
     here = str(Path.cwd())
     runner = ProcessRunner("own:do")
     first, ended, second, moved, declined, unsendable = ask(runner, "", "exit", "", "move", "decline", "object")
-    assert str(ended) == "the function failed: it ended its process (exit status 0)"
+    assert str(ended) == "the function failed: its process ended (exit status 0)"
     assert ended.retryable
     assert len({first, second, os.getpid()}) == 3
-    assert moved == second, "a folder changed is no reason for another process"
+    assert moved == second, "a changed working directory does not restart the process"
     assert str(Path.cwd()) == here
     assert (declined.kind, declined.reason, declined.retryable) == ("refused", "not this", False)
-    assert "cannot be sent" in str(unsendable)
+    assert "cannot be pickled" in str(unsendable)
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="forks")
@@ -120,7 +120,7 @@ def test_a_child_that_outlives_the_process_is_not_waited_for(folder: Path) -> No
     began = time.monotonic()
     try:
         (ended,) = ask(ProcessRunner("own:do"), "leave a child")
-        assert str(ended) == "the function failed: it ended its process (exit status 0)"
+        assert str(ended) == "the function failed: its process ended (exit status 0)"
         assert time.monotonic() - began < 20
     finally:
         os.kill(int((folder / "child").read_text()), signal.SIGKILL)
@@ -164,7 +164,7 @@ def test_the_process_ends_with_its_runner() -> None:
     del runner
     with pytest.raises(ProcessLookupError):
         os.kill(process, 0)
-    with pytest.raises(CrevalError, match=r"python:ends:f: importing it ends the process \(exit status 0\)"):
+    with pytest.raises(CrevalError, match=r"python:ends:f: its process ended during the import \(exit status 0\)"):
         ProcessRunner("ends:f")
     for wrong in ("", "own", "own:"):
         with pytest.raises(CrevalError, match="give python:MODULE:FUNCTION"):
@@ -173,7 +173,7 @@ def test_the_process_ends_with_its_runner() -> None:
 
 def test_a_change_in_a_module_or_one_beside_it_is_another_digest(folder: Path) -> None:
     before = ProcessRunner("own:do").digests
-    assert list(before) == ["beside.py", "own.py"], "neither creval's modules nor those of others"
+    assert list(before) == ["beside.py", "own.py"], "without creval's modules and installed packages"
     (folder / "beside.py").write_text("x = 1")
     after = ProcessRunner("own:do").digests
     assert after["own.py"] == before["own.py"]

@@ -1,4 +1,7 @@
-"""Servers that send nonsense: each call ends soon, in bounded memory, with a kind of fault; no key goes elsewhere."""
+"""Tests of servers that send malformed data.
+
+Each call ends soon, uses limited memory and fails with a known kind of error. The key is sent to no other address.
+"""
 
 from __future__ import annotations
 
@@ -134,9 +137,9 @@ CASES: dict[str, tuple[Script, str]] = {
     "silence": (silence, "timeout"),
     "noise": (noise, "broken HTTP reply"),
     "interim": (interim_forever, "timeout|broken HTTP reply"),
-    "endless body": (endless_body, "too long a reply"),
-    "endless chunks": (endless_chunks, "too long a reply"),
-    "empty members": (endless_empty_members, "too long a reply|timeout"),
+    "endless body": (endless_body, "reply too long"),
+    "endless chunks": (endless_chunks, "reply too long"),
+    "empty members": (endless_empty_members, "reply too long|timeout"),
     "long length": (reply(GOOD, "Connection: close", length=10**6), "cut-off reply"),
     "huge length": (reply(GOOD, "Connection: close", length=10**30), "cut-off reply|broken HTTP reply"),
     "short length": (reply(GOOD, length=5), "broken JSON|broken HTTP reply"),
@@ -147,7 +150,7 @@ CASES: dict[str, tuple[Script, str]] = {
     "deep error": (reply(b'{"error":' + DEEP + b"}"), "broken JSON"),
     "deep error body": (reply(DEEP, status="500 no"), "server error 500"),
     "long number": (reply(b"9" * 100_000), "broken JSON"),
-    "gzip bomb": (reply(bomb(), "Content-Encoding: gzip"), "too long a reply"),
+    "gzip bomb": (reply(bomb(), "Content-Encoding: gzip"), "reply too long"),
     "damaged gzip": (reply(b"\x1f\x8b nothing", "Content-Encoding: gzip"), "unreadable reply"),
     "cut gzip": (reply(gzip.compress(GOOD)[:-6], "Content-Encoding: gzip"), "cut-off reply"),
     "unknown compression": (reply(GOOD, "Content-Encoding: br"), "unreadable reply"),
@@ -157,7 +160,7 @@ CASES: dict[str, tuple[Script, str]] = {
 
 @pytest.fixture
 def memory() -> Iterator[None]:
-    """Fail where more than 60 MB were taken at once."""
+    """Fail if the peak memory exceeds 60 MB."""
     tracemalloc.start()
     yield
     peak = tracemalloc.get_traced_memory()[1]

@@ -1,4 +1,4 @@
-"""Loading models: what is missing gets a sentence."""
+"""Tests of loading models, and of the errors if something is missing."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ def test_without_torch(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_folder_that_is_not_there_or_holds_no_model(tmp_path: Path) -> None:
     pytest.importorskip("transformers")
-    with pytest.raises(CrevalError, match="there is no folder"):
+    with pytest.raises(CrevalError, match=r"no folder .* exists"):
         load_model(str(tmp_path / "absent"), "AutoModel")
     with pytest.raises(CrevalError) as caught:
         load_model(str(tmp_path), "AutoModel")
-    assert str(caught.value) == (f"{tmp_path} cannot be loaded: there is no config.json in that folder.")
+    assert str(caught.value) == (f"{tmp_path} cannot be loaded: the folder has no config.json.")
 
 
 def test_what_a_library_says_is_cut_to_a_sentence(tmp_path: Path) -> None:
@@ -41,7 +41,7 @@ def test_what_a_library_says_is_cut_to_a_sentence(tmp_path: Path) -> None:
     folder = tiny.write_clip(tmp_path / "clip")
     with pytest.raises(CrevalError) as caught:
         load_model(str(folder), "AutoModelForDepthEstimation")
-    assert str(caught.value) == (f"{folder} cannot be loaded: it is a model of another kind (CLIPConfig).")
+    assert str(caught.value) == (f"{folder} cannot be loaded: it is a model of another type (CLIPConfig).")
     for processor in folder.glob("*processor*"):
         processor.unlink()
     with pytest.raises(CrevalError) as caught:
@@ -51,7 +51,7 @@ def test_what_a_library_says_is_cut_to_a_sentence(tmp_path: Path) -> None:
 
 
 def test_the_librarys_remarks_are_not_shown(tmp_path: Path) -> None:
-    """Half of a model is taken, and the other half left: that is as it should be."""
+    """Loading only one half of a model is valid, and prints nothing."""
     said: list[logging.LogRecord] = []
     library = pytest.importorskip("transformers").utils.logging
     hub = import_module("huggingface_hub").utils
@@ -67,7 +67,7 @@ def test_the_librarys_remarks_are_not_shown(tmp_path: Path) -> None:
         library.remove_handler(handler)
     assert said == []
     assert not library.is_progress_bar_enabled()
-    assert not hub.are_progress_bars_disabled(), "a download shows how far it is"
+    assert not hub.are_progress_bars_disabled(), "download bars stay visible"
 
 
 def test_a_model_that_lacks_weights_is_refused(tmp_path: Path) -> None:
@@ -95,7 +95,7 @@ def test_weights_that_nothing_is_computed_with_may_be_missing(tmp_path: Path) ->
 @pytest.mark.parametrize("name", ["models/clip/v1", "my clip"])
 def test_what_is_no_name_of_a_model(name: str) -> None:
     pytest.importorskip("transformers")
-    with pytest.raises(CrevalError, match=f"{name} is no folder here, and no model's name"):
+    with pytest.raises(CrevalError, match=f"'{name}' is neither a local folder nor a valid"):
         load_model(name, "AutoModel")
 
 
@@ -106,7 +106,7 @@ def test_a_hub_that_cannot_be_reached_is_not_tried_for_minutes(monkeypatch: pyte
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
     monkeypatch.setattr("huggingface_hub.constants.ENDPOINT", "http://127.0.0.1:9")
     began = time.monotonic()
-    with pytest.raises(CrevalError, match=r"org/model .* 127\.0\.0\.1 cannot be reached"):
+    with pytest.raises(CrevalError, match=r"'org/model' .* 127\.0\.0\.1 cannot be reached"):
         huggingface.load_model("org/model", "AutoModel")
     assert time.monotonic() - began < 30
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
@@ -122,7 +122,7 @@ def test_what_was_downloaded_needs_no_hub(tmp_path: Path, monkeypatch: pytest.Mo
         monkeypatch.delenv(name, raising=False)
     for offline in (False, True):
         monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", offline)
-        assert not huggingface.check_hub_reachable("org/model"), "what is here is loaded from here alone"
+        assert not huggingface.check_hub_reachable("org/model"), "a downloaded model is loaded from the cache"
     assert huggingface.find_cached_file("org/model") == tmp_path / "c"
 
 
@@ -131,7 +131,7 @@ def test_a_tokenizer_that_lost_its_words_is_refused(tmp_path: Path) -> None:
     folder = tiny.write_clip(tmp_path / "clip")
     for path in folder.glob("tokenizer*"):
         path.unlink()
-    with pytest.raises(CrevalError, match=r"its tokenizer knows \d+ of \d+ tokens"):
+    with pytest.raises(CrevalError, match=r"its tokenizer knows only \d+ of \d+ tokens"):
         huggingface.load_model(str(folder), "AutoModel")
 
 

@@ -1,4 +1,4 @@
-"""What belongs to this network, and connections that go nowhere else than to the address that was checked."""
+"""Tests of the detection of local addresses, and of connections, which only go to the checked address."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def test_names_of_other_networks() -> None:
 
 
 def fetch(url: str, *, public: bool | None) -> bytes:
-    """What a session fetches that may connect to public addresses alone, or to others alone."""
+    """Fetch an address with a session that may only connect to public, or only to local addresses."""
     endpoint = HttpEndpoint("j", "m", "https://h", "", "K", timeout=5)
 
     async def run() -> bytes:
@@ -110,7 +110,7 @@ def fetch(url: str, *, public: bool | None) -> bytes:
 
 
 def named(monkeypatch: pytest.MonkeyPatch, *addresses: str) -> list[str]:
-    """Let each look-up of `rebind.example` give the next of these addresses; what was looked up."""
+    """Make each resolution of `rebind.example` return the next of these addresses. Returns the resolved names."""
     looked, left, real = list[str](), list(addresses), socket.getaddrinfo
 
     def look_up(host: Any, port: Any, *arguments: Any, **options: Any) -> Any:
@@ -132,7 +132,8 @@ def test_no_spelling_leads_a_public_session_into_this_network(host: str, monkeyp
     server = DashScope()
     with serving(server.app()) as base:
         port = URL(base).port
-        with pytest.raises((CallError, ProviderUnusable), match=r"inside this network|not an address|no connection"):
+        sentence = r"in the local network|not a valid address|no connection"
+        with pytest.raises((CallError, ProviderUnusable), match=sentence):
             fetch(f"http://{host}:{port}/files/a.png", public=True)
     assert not server.fetched
 
@@ -144,7 +145,7 @@ def test_a_session_of_this_network_stays_there(monkeypatch: pytest.MonkeyPatch) 
         port = URL(base).port
         for public in (None, False):
             assert fetch(f"http://rebind.example:{port}/files/a.png", public=public) == MADE
-    with pytest.raises(CallError, match="outside of it"):
+    with pytest.raises(CallError, match="has a public address"):
         fetch("http://1.1.1.1/", public=False)
 
 
@@ -164,7 +165,10 @@ def job(tmp_path: Path) -> EditRequest:
 def edit_at_public(
     job: EditRequest, results: Callable[[str], str], monkeypatch: pytest.MonkeyPatch
 ) -> tuple[CallError, int]:
-    """Edit with a server that is taken for a public one, and names results; the fault, and how many were fetched."""
+    """Edit with a server that counts as public and returns addresses of results.
+
+    Returns the error and the number of downloads.
+    """
     server = DashScope()
     with serving(server.app()) as base:
         editor = open_editor(f"dashscope:m@{base}/api/v1", EditorOptions(timeout=5, key_optional=True))
@@ -189,17 +193,17 @@ def edit_at_public(
     "host", ["127.0.0.1", "0x7f.1", "localhost.", "rebind.example", "[64:ff9b::7f00:1]", "[::ffff:7f00:1]"]
 )
 def test_a_result_is_not_fetched_from_inside(host: str, job: EditRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    looked = named(monkeypatch, "1.1.1.1", "127.0.0.1")  # public when it is checked, and inside when it is used
+    looked = named(monkeypatch, "1.1.1.1", "127.0.0.1")  # public when it is checked, and local when it is used
     if host == "rebind.example":
         socket.getaddrinfo("rebind.example", 0)
     fault, fetched = edit_at_public(job, lambda base: f"http://{host}:{URL(base).port}/files/a.png", monkeypatch)
-    assert (fault.kind, fault.billed, fetched) == ("no picture", True, 0)
-    assert "inside this network" in str(fault)
+    assert (fault.kind, fault.billed, fetched) == ("no image", True, 0)
+    assert "in the local network" in str(fault)
     assert len(looked) <= 4
 
 
 def test_a_redirect_does_not_lead_a_result_inside(job: EditRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The first hop is let through, as a public server's would be."""
+    """The first request is allowed, like one to a public server."""
     server = DashScope()
     with serving(server.app()) as base:
         server.base = base
@@ -226,6 +230,6 @@ def test_a_redirect_does_not_lead_a_result_inside(job: EditRequest, monkeypatch:
                 await editor.close()
                 await public.close()
 
-        with pytest.raises(CallError, match=r"inside this network: rebind\.example"):
+        with pytest.raises(CallError, match=r"in the local network: rebind\.example"):
             asyncio.run(run())
     assert {headers["Host"] for headers in server.fetched} == {URL(base).authority}

@@ -1,4 +1,4 @@
-"""Sizes and tokens as the providers' own pages give them for their examples."""
+"""Tests of image sizes and tokens, with the examples on the providers' own pages."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from creval.providers.vision import UNKNOWN_VISION, find_vision
         ("gpt-4o", (512, 512), (512, 512), 255),
         ("gpt-4o-mini", (512, 512), (512, 512), 8500),
         ("gpt-5", (1024, 1024), (768, 768), 630),
-        # Its example of patches: 1800 x 2400 is seen as 1056 x 1408, 33 x 44 patches.
+        # Its example of patches: 1800 x 2400 is scaled to 1056 x 1408, 33 x 44 patches.
         ("gpt-4.1-mini", (1800, 2400), (1056, 1408), 2353),
         ("o4-mini", (1024, 1024), (1024, 1024), 1762),
         # Anthropic's examples: 200 x 200 is 64, 1000 x 1000 is 1296, 1092 x 1092 is 1521.
@@ -28,7 +28,7 @@ from creval.providers.vision import UNKNOWN_VISION, find_vision
         ("claude-sonnet-4-5", (1000, 1000), (1000, 1000), 1296),
         ("claude-opus-4-1", (1092, 1092), (1092, 1092), 1521),
         ("anthropic/claude-opus-4-8", (1928, 1928), (1928, 1928), 4761),
-        # Google's: up to 384 one tile; 960 x 540 six tiles.
+        # Google's examples: up to 384 one tile, 960 x 540 six tiles.
         ("gemini-2.5-flash", (384, 384), (384, 384), 258),
         ("gemini-2.5-flash", (960, 540), (960, 540), 6 * 258),
         ("google/gemini-3-pro-preview", (4000, 2000), (3072, 1536), 1120),
@@ -69,7 +69,7 @@ def test_fitting_never_enlarges_and_keeps_the_shape(model: str, width: int, heig
     assert vision.count_tokens(w, h) > 0
     if min(w, h) > 50:
         assert w / h == pytest.approx(width / height, rel=0.03)
-    # What is fitted is seen as it is.
+    # A size that was fitted is not scaled again.
     assert vision.resize(w, h) == pytest.approx((w, h), rel=0.002, abs=1)
 
 

@@ -229,10 +229,12 @@ def measure(
     from creval.store.feature_cache_file import FeatureCacheFile
 
     if isinstance(metrics, Mapping):
+        if metric_models:
+            raise CrevalError("`metric_models` are for metrics that are given by name.")
         opened = dict(metrics)
     else:
         opened = open_image_metrics([metrics] if isinstance(metrics, str) else metrics, metric_models or {})
-    require_used_slots(metric_models or {}, opened)
+        require_used_slots(metric_models or {}, opened)
     if bool(images) == bool(edits and bench is not None):
         raise CrevalError("nothing to measure, or too much: give one or two images, or `edits` and `bench`.")
     if images:

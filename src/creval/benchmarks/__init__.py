@@ -1,4 +1,4 @@
-"""Published benchmarks and one's own samples, a package each: how a folder is read, and its protocol."""
+"""Benchmarks: a package for each published benchmark and for your own samples, with its reader and protocol."""
 
 from __future__ import annotations
 
@@ -14,26 +14,26 @@ from creval.core.filenames import invalid_filename_reason
 from creval.core.files import clean_text, gc_paused, read_json, write_json
 
 TITLE_FILE = "benchmark.json"
-"""The file that holds a benchmark's name."""
+"""The file with the name of a benchmark."""
 _BUILD_RECORD = "build.json"
 _MAX_TITLE = 100
 _OWN_SAMPLES = "own-samples"
 
 
 def get_protocol(name: str) -> Protocol:
-    """Return the protocol of this name: a registered one, or that of a registered benchmark."""
+    """Return the protocol with this name, which is registered itself or belongs to a registered benchmark."""
     if name not in registry.protocols:
         for own in map(registry.benchmarks.get, registry.benchmarks.names()):
             if getattr(own.protocol, "name", None) == name:
                 return _create_protocol(name, own.protocol)
     protocol = _create_protocol(name, registry.protocols.get(name))
-    if protocol.name != name:  # a run keeps the protocol's own name, and is scored by it
-        raise CrevalError(f"the protocol {name!r} calls itself {protocol.name!r}: give it one name.")
+    if protocol.name != name:  # a run stores protocol.name and is scored by it
+        raise CrevalError(f"the protocol {name!r} has another `name`, {protocol.name!r}. Both must be equal.")
     return protocol
 
 
 def protocol_of_run(manifest: Mapping[str, Any]) -> Protocol:
-    """Return the protocol of a run, for the metrics of the questions that its dataset brought."""
+    """Return the protocol of a run, for the metrics of its dataset's questions."""
     return get_protocol(manifest["protocol"]).for_metrics(manifest.get("question_metrics", ()))
 
 
@@ -41,7 +41,7 @@ def _create_protocol(name: str, factory: Callable[[], Protocol]) -> Protocol:
     try:
         protocol = factory()
     except Exception as error:  # code of another package
-        raise CrevalError(f"the protocol {name!r} fails: {error!r}.") from error
+        raise CrevalError(f"the protocol {name!r} cannot be created: {error!r}.") from error
     if not isinstance(protocol, Protocol):
         raise CrevalError(f"the protocol {name!r} is not a creval Protocol.")
     protocol.register_scales()
@@ -49,17 +49,18 @@ def _create_protocol(name: str, factory: Callable[[], Protocol]) -> Protocol:
 
 
 def _find_invalid_ids(dataset: Dataset) -> Iterator[DatasetIssue]:
-    """The samples of which no picture can be made: it would not be found by its name."""
+    """Yield the samples whose id cannot be the file name of an edit."""
     for sample in dataset.samples:
         if reason := invalid_filename_reason(sample.id):
             note = f"it {reason}: creval edit leaves it out"
-            yield DatasetIssue("id is no file name", sample.id[:200], note=note)
+            yield DatasetIssue("id is not a file name", sample.id[:200], note=note)
 
 
 def open_benchmark(path: str | Path, protocol: str | Protocol | None = None) -> Benchmark:
-    """Open the benchmark in a folder, with its own protocol or another, given by name or as an object.
+    """Open the benchmark in a folder.
 
-    A protocol that is given as an object is registered for this session, so that its runs can be scored.
+    `protocol` is the name of a protocol or a `Protocol`. Without it, the benchmark's own protocol is used. A `Protocol`
+    object is registered for this session, so that its runs can be scored.
     """
     if isinstance(protocol, Protocol):
         given = protocol
@@ -72,8 +73,8 @@ def open_benchmark(path: str | Path, protocol: str | Protocol | None = None) -> 
     if not path.exists():
         raise CrevalError(f"{path} does not exist. Give the folder of a benchmark.")
     if not path.is_dir():
-        raise CrevalError(f"{path} is a file. Give the folder of a benchmark, unpacked.")
-    # A table of samples can also lie in a folder of another kind.
+        raise CrevalError(f"{path} is a file. Give the folder of an unpacked benchmark.")
+    # A table of samples may also be in the folder of another benchmark, so that format is tried last.
     names = sorted(registry.benchmarks.names(), key=lambda name: name == _OWN_SAMPLES)
     for model in map(registry.benchmarks.get, names):
         folder = model.recognise(path)
@@ -85,26 +86,29 @@ def open_benchmark(path: str | Path, protocol: str | Protocol | None = None) -> 
                 title = read_title(dataset.root) or dataset.title
                 return Benchmark(replace(dataset, issues=found, title=title), own.for_metrics(dataset.metrics))
     raise CrevalError(
-        f"{path} is not a benchmark that creval knows. A CREval release holds "
-        "bench/instruction.json and bench/questions_all, Complex-Edit's Parquet files with the "
-        "columns image and edit, ComplexBench-Edit's data/instructions, ICE-Bench's "
-        "dataset/data.jsonl, a folder of your own samples.csv or samples.jsonl; `creval bench` lists the systems. "
-        "For images of your own: `creval init samples`."
+        f"{path} is not a benchmark that creval knows. A CREval release contains "
+        "bench/instruction.json and bench/questions_all; Complex-Edit Parquet files with the "
+        "columns image and edit; ComplexBench-Edit data/instructions; ICE-Bench "
+        "dataset/data.jsonl; a folder of your own samples.csv or samples.jsonl. `creval bench` lists the formats. "
+        "To create a folder from your own images, use `creval init samples`."
     )
 
 
 def read_title(folder: Path) -> str:
-    """Return the name that a benchmark was given; of one that was built without a name, its folder's."""
+    """Return the name in the benchmark's folder.
+
+    Without a name, returns the folder's name if the benchmark was built by creval, and an empty string otherwise.
+    """
     try:
         content = read_json(folder / TITLE_FILE) if (folder / TITLE_FILE).is_file() else {}
-    except CrevalError:  # somebody else's file
+    except CrevalError:  # a file of another program
         content = {}
     title = " ".join(clean_text(content.get("name") if isinstance(content, dict) else "").split())[:_MAX_TITLE]
     return title or (folder.resolve().name if (folder / _BUILD_RECORD).is_file() else "")
 
 
 def check_title(title: str) -> str:
-    """Return a name that a benchmark can have; one that is too long is an error."""
+    """Return the cleaned name of a benchmark. Raises `CrevalError` if it is too long."""
     title = " ".join(clean_text(title).split())
     if len(title) > _MAX_TITLE:
         raise CrevalError(f"`name` has {len(title)} characters; at most {_MAX_TITLE} are allowed.")
@@ -112,6 +116,6 @@ def check_title(title: str) -> str:
 
 
 def write_title(folder: Path, title: str) -> None:
-    """Give a benchmark a name; an empty one leaves it as it is."""
+    """Store the name of a benchmark. An empty name changes nothing."""
     if title := check_title(title):
         write_json(folder / TITLE_FILE, {"name": title})

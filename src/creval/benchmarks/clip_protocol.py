@@ -1,4 +1,4 @@
-"""CLIP scores on any dataset, of closeness to the source and of direction (arXiv 2108.00946, 2211.09800).
+"""CLIP scores for any dataset: similarity to the source and directional similarity (arXiv 2108.00946, 2211.09800).
 
 CLIP_img = cos(edit, source), CLIP_dir = cos(edit - source, target caption - source caption)
 """
@@ -24,7 +24,7 @@ SCHEMA = ScoreSchema(
 
 
 class ClipProtocol(Protocol):
-    """Two cosines, measured; the second where captions of source and target are there."""
+    """CLIP_img, and CLIP_dir for samples with captions of source and target. No judge is needed."""
 
     name = "clip"
     schema = SCHEMA

@@ -1,8 +1,10 @@
-"""VIEScore (arXiv 2312.14867) and EditScore (arXiv 2509.23909): four scores, on any dataset.
+"""VIEScore (arXiv 2312.14867) and EditScore (arXiv 2509.23909): four scores, for any dataset.
 
-SC = min(how well the instruction was followed, how little else was changed), from both pictures
-PQ = min(how natural it looks, how free of artefacts it is), from the edit alone
-O = sqrt(SC * PQ), all from 0 to 10; EditScore's model rates from 0 to 25, which is scaled
+- SC = min(instruction following, preservation of the rest), rated from source and edit
+- PQ = min(naturalness, absence of artefacts), rated from the edit alone
+- O = sqrt(SC * PQ)
+
+All are from 0 to 10. EditScore's model rates from 0 to 25, which is scaled to 0 to 10.
 """
 
 from __future__ import annotations
@@ -36,7 +38,7 @@ SCHEMA = ScoreSchema(
 
 
 class VIEScore(Protocol):
-    """Four scores of an edit by a multimodal model."""
+    """Four scores of an edit, rated by a multimodal model."""
 
     name = "viescore"
     schema = SCHEMA
@@ -60,13 +62,13 @@ class VIEScore(Protocol):
     def score(
         self, sample: Sample, probes: Sequence[Probe], values: Mapping[str, float | None], *, strict: bool = False
     ) -> dict[str, Score]:
-        """An unanswered score leaves the sample without this metric, and without O."""
+        """Return the scores of a sample. If a question is unanswered, its metric and O have no value."""
         found: dict[str, Score] = {}
         for metric in ("SC", "PQ"):
             given = [values.get(probe.id) for probe in probes if probe.metric == metric]
-            there = [value for value in given if value is not None]
-            worst = min(there) * self.multiplier if there and len(there) == len(given) else None
-            found[metric] = Score(worst, len(there), len(given))
+            answered = [value for value in given if value is not None]
+            worst = min(answered) * self.multiplier if answered and len(answered) == len(given) else None
+            found[metric] = Score(worst, len(answered), len(given))
         sc, pq = found["SC"], found["PQ"]
         both = None if sc.value is None or pq.value is None else math.sqrt(sc.value * pq.value)
         found["O"] = Score(both, sc.scored + pq.scored, sc.total + pq.total)
@@ -74,7 +76,7 @@ class VIEScore(Protocol):
 
 
 class EditScore(VIEScore):
-    """The same from a model that was trained for it, on its scale from 0 to 25."""
+    """The same scores from a model trained for them, which rates from 0 to 25."""
 
     name = "editscore"
     answer_scale = "0-25"

@@ -1,1 +1,1 @@
-"""Running editing models."""
+"""Editors: ways to run an image-editing model."""

@@ -1,4 +1,4 @@
-"""What an editor is to the engine: it takes a picture and an instruction, and brings a picture."""
+"""The interface of an editor: requests, outputs, options and the base class `Editor`."""
 
 from __future__ import annotations
 
@@ -17,10 +17,11 @@ _INPUTS = ("source", "mask", "references")
 
 @dataclass(frozen=True)
 class EditRequest:
-    """One picture to be made: of a source (none where there is nothing to edit), by an instruction.
+    """A request for one edited image.
 
-    `sample` is the id of the sample that it is for. `mask` is white where the source may change.
-    `draw` tells several tries of the same from each other; an editor that takes a seed gets `seed`.
+    `sample` is the id of the sample. `source` is None if the image is generated from the instruction alone.
+    `mask` is white where the source may change. `draw` numbers repeated edits of the same sample. `seed` is passed
+    to editors that take one.
     """
 
     sample: str
@@ -32,15 +33,16 @@ class EditRequest:
     draw: int = 0
 
     def with_absolute_paths(self) -> EditRequest:
-        """Return the request for another process, which may stand in another folder."""
+        """Return the request with absolute paths, for a process with another working directory."""
         source, mask = (path and path.absolute() for path in (self.source, self.mask))
         return replace(self, source=source, mask=mask, references=tuple(path.absolute() for path in self.references))
 
 
 class EditOutput(NamedTuple):
-    """An image byte for byte, its type as told, what it cost in US dollars if that is known, and what else was told.
+    """An edited image as the editor returned it.
 
-    `seconds` is what making it took, for an editor in which calls wait for each other.
+    `media_type` is the type that the editor reported, and `cost` is in US dollars, None if unknown. `metadata` is
+    stored with the edit. `seconds` is the time of the call itself, set by editors whose calls wait for each other.
     """
 
     content: bytes
@@ -51,20 +53,23 @@ class EditOutput(NamedTuple):
 
 
 class PendingTask(Protocol):
-    """The stored name of a task that is polled, so that an editor goes on waiting after a kill and pays only once."""
+    """The stored id of a polled task. After a kill, the editor resumes polling instead of paying for a new task."""
 
     @property
     def task_id(self) -> str | None:
-        """The name of a task that was begun before, if there is one; empty where it is no more."""
+        """The id of a task that was started before: None if there was none, empty if it was discarded."""
 
     async def save(self, name: str) -> None:
-        """Keep a task's name; when this returns, it outlives a kill. An empty one forgets it."""
+        """Store a task's id durably. An empty id discards the task."""
 
 
 @dataclass(frozen=True)
 class EditorOptions:
-    """Options of editors. `settings` go to the model as they are (`--set KEY=VALUE`); `key_env` names another
-    environment variable of the key than the usual; `key_optional` allows none, if no call is made."""
+    """Options of editors.
+
+    `settings` are passed to the model unchanged (`--set KEY=VALUE`). `key_env` overrides the environment variable of
+    the API key. `key_optional` allows a missing key, for runs without calls.
+    """
 
     settings: Mapping[str, Any] = field(default_factory=dict)
     benchmark_folder: Path | None = None
@@ -76,16 +81,17 @@ class EditorOptions:
 
 
 def require_no_settings(name: str, options: EditorOptions) -> None:
-    """`CrevalError` where settings are given to an editor that has none."""
+    """Raise `CrevalError` if settings are given to an editor that takes none."""
     for setting in options.settings:
         raise CrevalError(f"`settings` {setting}: {name} takes no settings.")
 
 
 class Editor(ABC):
-    """A model that edits. `name` is the editor's in a run, `model` the model's own.
+    """An editing model.
 
-    `price` is US dollars an image, if known; `seconds_per_edit` an estimate; `notes` collects what the model
-    turned out not to take; an editor that `needs_source` makes nothing of words alone.
+    `name` identifies the editor in a run, and `model` is the provider's name of the model. `price` is in US dollars
+    per image, None if unknown. `seconds_per_edit` is an estimate. `notes` collects inputs that the model does not
+    support. An editor with `needs_source` cannot generate an image from text alone.
     """
 
     name: str
@@ -97,50 +103,55 @@ class Editor(ABC):
 
     @property
     def manifest_entry(self) -> Mapping[str, Any]:
-        """What a manifest keeps about the editor, and its pictures depend on."""
+        """The facts about the editor that its images depend on. They are stored in the manifest."""
         return {"model": self.model}
 
     def keep_secrets(self) -> None:  # noqa: B027
-        """Leave secrets in the name and the settings: a folder that was begun so goes on, and buys nothing twice."""
+        """Do not redact secrets in the name and settings, to resume a folder that stored them unredacted."""
 
     @property
     def fingerprint(self) -> Mapping[str, Any]:
-        """The state of what it runs, by name: digests of files, a revision, versions. It may change without the
-        user's doing, so another state is asked about rather than refused."""
+        """The state of the code and model: digests of files, a revision, versions.
+
+        It may change without the user's doing. If it does, the user is asked; the run is not refused.
+        """
         return {}
 
     def add_note(self, what: str) -> None:
-        """Something that the model turned out not to take."""
+        """Record an input or feature that the model does not support. Each sentence is recorded once."""
         sentence = f"{self.name} {what}"
         if sentence not in self.notes:
             self.notes.append(sentence)
 
     def accepts(self, extra: str) -> bool:  # noqa: ARG002
-        """Whether the model can be given a `source`, a `mask`, or `references`."""
+        """Return True if the model supports an input: `source`, `mask` or `references`."""
         return True
 
     def unsupported_inputs(self, what: EditRequest | Sample) -> list[str]:
-        """Which of its pictures the model cannot be given."""
+        """Return the names of the images that the model does not support."""
         return [name for name in _INPUTS if getattr(what, name) and not self.accepts(name)]
 
     def unsupported_reason(self, what: EditRequest | Sample) -> str:
-        """Why the model cannot be given all that a sample brings; empty where it can."""
+        """Return why the model does not support all images of a sample, or an empty string if it does."""
         if self.needs_source and what.source is None:
             return "the editor needs a source"
-        lacking = " and no ".join(self.unsupported_inputs(what))
-        return f"the editor takes no {lacking}" if lacking else ""
+        unsupported = " and no ".join(self.unsupported_inputs(what))
+        return f"the editor takes no {unsupported}" if unsupported else ""
 
     def note_ignored_inputs(self, job: EditRequest) -> None:
-        """Say which of a job's pictures are left out."""
+        """Record a note about each image of a request that the model does not support."""
         for name in self.unsupported_inputs(job):
-            self.add_note(f"takes no {name}: edited by the instruction alone.")
+            self.add_note(f"takes no {name}: edits use the instruction alone.")
 
     async def open(self) -> None:  # noqa: B027
-        """Get ready, in the event loop in which the editing happens."""
+        """Open connections and start processes, in the event loop that runs the edits."""
 
     async def close(self) -> None:  # noqa: B027
-        """Let go of connections and processes."""
+        """Close connections and processes."""
 
     @abstractmethod
     async def edit(self, job: EditRequest, ticket: PendingTask) -> EditOutput:
-        """Return an image; raise `CallError` (of kind `content filter` for a refusal) or `ProviderUnusable`."""
+        """Return the edited image.
+
+        Raises `CallError` (of kind `content filter` for a refusal) or `ProviderUnusable`.
+        """

@@ -1,8 +1,8 @@
-"""`command:TEMPLATE`: any program edits.
+"""`command:TEMPLATE`: an editor that runs a program.
 
-Its places are `{source}`, `{instruction}`, `{output}`, `{seed}`, `{mask}` and `{references}`; a part
-with the last stands once for each of them, one with `{source?}` not where there is none. The
-program writes a picture to `{output}`.
+The placeholders are `{source}`, `{instruction}`, `{output}`, `{seed}`, `{mask}` and `{references}`. An argument
+with `{references}` is repeated for each reference. An argument with `{source?}` is omitted if there is no source.
+The program writes an image to `{output}`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ PLACEHOLDERS = ("source", "source?", "instruction", "output", "seed", "mask", "r
 
 
 class CommandEditor(Editor):
-    """A program of the user's."""
+    """An editor that runs a user's program for each edit."""
 
     def __init__(self, name: str, template: str, options: EditorOptions) -> None:
         self.name, self.model, self.notes = hide_words(name), hide_words(template), []
@@ -55,12 +55,12 @@ class CommandEditor(Editor):
         self.note_ignored_inputs(job)
         if job.instruction.startswith("-") and self._template.stands_alone("instruction"):
             self.add_note(
-                "was given instructions that begin with a dash, which programs read as options: write "
-                "--text={instruction}, so that they are values."
+                "was given instructions that begin with a dash, which programs parse as options. Write "
+                "--text={instruction}, so that they are parsed as values."
             )
         if job.source is None and self.needs_source:
             raise CallError("unsupported", "the program needs a {source}", retryable=False)
-        # What a program locks away in the folder is no reason to stop.
+        # Files that cannot be deleted from the temporary folder are not an error.
         with temporary_folder() as folder:
             output = folder / "edit.png"
             source = await asyncio.to_thread(_upright_path, job.source, folder / "source.png")
@@ -72,15 +72,15 @@ class CommandEditor(Editor):
             images = {"source": source, "source?": source, "mask": mask, "references": references}
             words = {"instruction": job.instruction, "output": str(output), "seed": str(job.seed)}
             arguments = self._template.fill({**images, **words})
-            said = await run_program(self.name, arguments, self._timeout, self._template.secrets)
+            log = await run_program(self.name, arguments, self._timeout, self._template.secrets)
             if not os.path.lexists(output):
-                raise CallError("no picture", f"the program wrote none to {{output}}: {said}".strip())
+                raise CallError("no image", f"the program did not write {{output}}: {log}".strip())
             content = await asyncio.to_thread(read_image_bytes, output, follow_links=False)
-            return EditOutput(content, cost=self.price, metadata={"log": said} if said else {})
+            return EditOutput(content, cost=self.price, metadata={"log": log} if log else {})
 
 
 def _upright_path(image: Path | None, copy: Path) -> str:
-    """The path of a picture, or of an upright copy: many a program overlooks what EXIF says."""
+    """Return the path of an image, or of an upright copy, since many programs ignore the EXIF orientation."""
     if image is None:
         return ""
     try:

@@ -1,4 +1,4 @@
-"""Editors by name: `openai:gpt-image-1`, `openai:MODEL@URL`, `command:...`, `touchstone:lazy`."""
+"""Opening editors by name: `openai:gpt-image-1`, `openai:MODEL@URL`, `command:...`, `touchstone:lazy`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ FIELD = "editor"
 
 
 class EditorProvider(NamedTuple):
-    """Who serves editing models: the address, the variable that holds the key, and the class."""
+    """A provider of editing models: its address, the environment variable of the API key, and the editor class."""
 
     url: str
     key_env: str
@@ -39,7 +39,7 @@ EDITOR_PROVIDERS = {
 
 
 def open_editor(spec: str | Editor | Callable[..., Any], options: EditorOptions) -> Editor:
-    """Return the editor that a name stands for, or that is given (a function, too), ready to be opened."""
+    """Return the editor for a name, a function or an `Editor`."""
     if isinstance(spec, Editor):
         return adopt(Editor, spec, type(spec).__name__)  # type: ignore[type-abstract]
     if not isinstance(spec, str):
@@ -51,19 +51,19 @@ def open_editor(spec: str | Editor | Callable[..., Any], options: EditorOptions)
     kind, _, rest = spec.partition(":")
     if not rest.strip() and not (kind in registry.editors and registry.editors.origin(kind)):
         raise CrevalError(
-            f"`{FIELD}` {show_spec(spec) or '(nothing)'}: give KIND:MODEL, such as openai:gpt-image-1, or for a "
-            "server of your own openai:MODEL@http://localhost:8000/v1. "
+            f"`{FIELD}` {show_spec(spec) or '(nothing)'}: give KIND:MODEL, such as openai:gpt-image-1, or for "
+            "your own server openai:MODEL@http://localhost:8000/v1. "
             f"Kinds: {', '.join(registry.editors.names())}."
         )
     return create(Editor, registry.editors.get(kind), spec, rest, options)  # type: ignore[type-abstract]
 
 
 def open_remote(spec: str, rest: str, options: EditorOptions) -> Editor:
-    """Open an editor behind a server. A provider's key is never sent to another address."""
+    """Return an editor that calls a server. A provider's key is never sent to another address."""
     provider = EDITOR_PROVIDERS[spec.partition(":")[0]]
     model, at, url = split_address(rest, FIELD)
     if not model:
-        raise CrevalError(f"`{FIELD}` {show_spec(spec)}: give the model's name before the address.")
+        raise CrevalError(f"`{FIELD}` {show_spec(spec)}: give the model's name before the @.")
     variable = options.key_env or (CUSTOM_SERVER_KEY_ENV if at else provider.key_env)
     needed = (not at or bool(options.key_env)) and not options.key_optional
     key = read_api_key(variable, f"`{FIELD}` {spec}", required=needed)
@@ -73,6 +73,6 @@ def open_remote(spec: str, rest: str, options: EditorOptions) -> Editor:
     usual_path = urlsplit(provider.url).path
     server = HttpEndpoint(spec, model, url or provider.url, key, variable, options.timeout, usual_path)
     module, _, name = provider.editor_class.partition(":")
-    made = getattr(import_module(f"creval.editors.remote.{module}"), name)
-    editor: Editor = made(server, options, custom_url=bool(at))
+    editor_class = getattr(import_module(f"creval.editors.remote.{module}"), name)
+    editor: Editor = editor_class(server, options, custom_url=bool(at))
     return editor

@@ -1,4 +1,4 @@
-"""`folder:DIR`: edits that are there before they are asked for."""
+"""`folder:DIR`: an editor that returns existing images."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _SUFFIXES = (".png", ".jpg", ".jpeg", ".webp")
 
 
 class FolderEditor(Editor):
-    """Takes pictures that are there already, by the sample's name."""
+    """An editor that returns existing images, by the sample's id or the name of its source."""
 
     price = 0.0
     seconds_per_edit = 0.01
@@ -25,21 +25,21 @@ class FolderEditor(Editor):
         self.name, self.model, self.notes = name, folder, []
         self._folder = Path(folder)
         if not self._folder.is_dir():
-            raise CrevalError(f"folder:{folder or '(nothing)'} is no folder; give one of pictures.")
+            raise CrevalError(f"folder:{folder or '(nothing)'}: no such folder. Give a folder of images.")
 
     async def edit(self, job: EditRequest, ticket: PendingTask) -> EditOutput:
         del ticket
         stems = [job.sample, *([job.source.stem] if job.source is not None else [])]
         for stem in stems:
             found = self._find([stem, draw_filename(stem, 0)])
-            begun = None if found else self._find([draw_filename(stem, 1)])
-            # Without a first one that is named so, draws are counted from 1, as creval edit does.
+            draw_1 = None if found else self._find([draw_filename(stem, 1)])
+            # If there is neither ID nor ID--0, draws are numbered from 1, as by `creval edit`.
             if job.draw:
-                found = self._find([draw_filename(stem, job.draw + (begun is not None))])
-            found = found or (None if job.draw else begun)
+                found = self._find([draw_filename(stem, job.draw + (draw_1 is not None))])
+            found = found or (None if job.draw else draw_1)
             if found is not None:
                 return EditOutput(read_image_bytes(found), cost=0.0)
-        raise CallError("absent", f"{self._folder} holds no picture for the sample", retryable=False)
+        raise CallError("absent", f"{self._folder} has no image for the sample", retryable=False)
 
     def _find(self, names: Sequence[str]) -> Path | None:
         paths = (self._folder / f"{name}{suffix}" for name in names for suffix in _SUFFIXES)
@@ -48,5 +48,5 @@ class FolderEditor(Editor):
     def _has_file(self, path: Path) -> bool:
         try:
             return path.is_file() and path.resolve().is_relative_to(self._folder.resolve())
-        except OSError:  # no file has so long a name
+        except OSError:  # the name is too long for a file
             return False

@@ -1,8 +1,8 @@
-"""`python:module:function`: a function of the user's edits.
+"""`python:MODULE:FUNCTION`: an editor that calls a user's function.
 
-It is called with the source as a PIL image (or none), the instruction and the seed, and returns a PIL image, or a
-file's path or content. Where it takes `mask` or `references`, it gets these too, and what `--set` gives. It
-declines by raising `creval.Refused`.
+The function is called with the source as a PIL image (or None), the instruction and the seed. If it has the
+parameters `mask` or `references`, or those set with `--set`, it gets them too. It returns a PIL image, or the path or
+content of an image file. It raises `creval.Refused` to decline.
 """
 
 from __future__ import annotations
@@ -24,11 +24,15 @@ from creval.providers.call_errors import CallError
 from creval.providers.function_process import ProcessRunner
 from creval.providers.user_functions import FunctionCaller, FunctionRunner, FunctionSignature, ThreadRunner, UserCall
 
-_PNG_MODES = ("1", "L", "LA", "I", "I;16", "P", "RGB", "RGBA")  # modes that it can hold
+_PNG_MODES = ("1", "L", "LA", "I", "I;16", "P", "RGB", "RGBA")  # modes that PNG supports
 
 
 class FunctionEditor(Editor):
-    """A function: by name in a process of its own, as an object in a thread; called in turn unless it is async."""
+    """A function as an editor.
+
+    A function given by name runs in its own process, a function object in a thread. Calls run one after another,
+    except those of a coroutine function.
+    """
 
     def __init__(
         self, name: str, where: str, options: EditorOptions, function: Callable[..., Any] | None = None
@@ -40,7 +44,7 @@ class FunctionEditor(Editor):
         self._shown_settings = hide_settings(self._settings)
         for setting in self._settings:
             if not self._signature.accepts(setting):
-                raise CrevalError(f"`settings` {setting}: python:{where} takes no such argument.")
+                raise CrevalError(f"`settings` {setting}: python:{where} has no such parameter.")
         self.price = options.price
         self._caller = FunctionCaller[bytes](runner, options.timeout)
 
@@ -75,7 +79,7 @@ class FunctionEditor(Editor):
 def _build_arguments(
     job: EditRequest, settings: Mapping[str, Any], signature: FunctionSignature
 ) -> tuple[tuple[Image.Image | None], dict[str, Any]]:
-    """The source, and what else the function takes."""
+    """Return the positional and the keyword arguments of the function."""
     given: dict[str, Any] = {"instruction": job.instruction, "seed": job.seed}
     try:
         source = None if job.source is None else open_image(job.source)
@@ -88,14 +92,14 @@ def _build_arguments(
     return (source,), signature.select({**given, **settings})
 
 
-def _image_bytes(made: Any) -> bytes:
-    """A picture as a file's content."""
-    if isinstance(made, bytes | bytearray | memoryview):
-        return bytes(made)
-    if isinstance(made, str | Path):
-        return read_image_bytes(Path(made))
-    if isinstance(made, Image.Image):
-        sent = io.BytesIO()
-        (made if made.mode in _PNG_MODES else normalise_image(made)).save(sent, "PNG")
-        return sent.getvalue()
-    raise CallError("no picture", f"the function returned {type(made).__name__}", retryable=False)
+def _image_bytes(returned: Any) -> bytes:
+    """Return the file content of the image that a function returned."""
+    if isinstance(returned, bytes | bytearray | memoryview):
+        return bytes(returned)
+    if isinstance(returned, str | Path):
+        return read_image_bytes(Path(returned))
+    if isinstance(returned, Image.Image):
+        buffer = io.BytesIO()
+        (returned if returned.mode in _PNG_MODES else normalise_image(returned)).save(buffer, "PNG")
+        return buffer.getvalue()
+    raise CallError("no image", f"the function returned {type(returned).__name__}", retryable=False)

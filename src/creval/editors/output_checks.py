@@ -1,4 +1,4 @@
-"""What came back from an editor: whether it is a picture, how large, and whether it is an edit."""
+"""Checks of the images that editors return: validity, size, and oddities such as an unchanged source."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ from creval.core.images import (
 from creval.providers.call_errors import CallError
 
 MAX_IMAGE_BYTES = 64 << 20
-"""The bytes that a picture may have."""
+"""Maximum size of an image file."""
 
-_BLACK_LEVEL = 8  # of 255: what is nowhere lighter is black
-_ASPECT_TOLERANCE = 0.02  # of the aspect ratio: models round sides to multiples of 8 or 16
+_BLACK_LEVEL = 8  # of 255: an image whose pixels are all below this is black
+_ASPECT_TOLERANCE = 0.02  # relative tolerance of the aspect ratio: models round sides to multiples of 8 or 16
 SUFFIX_BY_FORMAT = {"PNG": ".png", "JPEG": ".jpg", "WEBP": ".webp"}
 
 
 @dataclass(frozen=True)
 class OutputCheck:
-    """A picture's suffix and size, and what is odd about it."""
+    """File suffix, size and oddities of an image."""
 
     suffix: str
     width: int
@@ -42,41 +42,44 @@ class OutputCheck:
     oddities: tuple[str, ...] = ()
 
     def metadata(self) -> dict[str, object]:
-        """What is kept about an edit."""
+        """Return the facts that are stored with an edit."""
         return {"size": [self.width, self.height], **dict.fromkeys(self.oddities, True)}
 
 
 def read_image_bytes(path: Path, *, follow_links: bool = True) -> bytes:
-    """Return the content of a file; `CallError` if it is no file (or a link that is not followed), or too large."""
+    """Return the content of a file.
+
+    Raises `CallError` if it is not a regular file, is too large, or is a link and `follow_links` is false.
+    """
     try:
         found = path.stat() if follow_links else path.lstat()
         if not stat.S_ISREG(found.st_mode):
-            raise CallError("no picture", "what is in its place is no file", retryable=False)
+            raise CallError("no image", "the output is not a regular file", retryable=False)
         if found.st_size > MAX_IMAGE_BYTES:
-            raise CallError("too large", f"a file of more than {MAX_IMAGE_BYTES >> 20} MB", retryable=False)
+            raise CallError("too large", f"the file has more than {MAX_IMAGE_BYTES >> 20} MB", retryable=False)
         return read_bytes(path, MAX_IMAGE_BYTES)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
-        raise CallError("no picture", f"the file cannot be read: {reason}", retryable=False) from None
+        raise CallError("no image", f"the file cannot be read: {reason}", retryable=False) from None
 
 
 def check_output(content: bytes, source: Path | None) -> OutputCheck:
-    """Look at what came back. What is no picture is a `CallError`: the next try may bring one."""
+    """Decode and check the image that an editor returned. Raises a retryable `CallError` if it is not an image."""
     pixels = 0
     if source is not None:
         with contextlib.suppress(ImageError):
             pixels = math.prod(read_image_size(source))
     try:
-        with pixel_budget.reserve(pixels + math.prod(read_image_size("the picture", content))):
+        with pixel_budget.reserve(pixels + math.prod(read_image_size("the image", content))):
             return _check_decoded(decode_image(content), content, source)
     except ImageError as error:
-        raise CallError("no picture", str(error), billed=True) from error
+        raise CallError("no image", str(error), billed=True) from error
 
 
 def _check_decoded(image: Image.Image, content: bytes, source: Path | None) -> OutputCheck:
     suffix = SUFFIX_BY_FORMAT.get(detect_image_format(content), "")
     if not suffix:
-        raise CallError("no picture", "it is none of PNG, JPEG and WebP", retryable=False, billed=True)
+        raise CallError("no image", "the format is not PNG, JPEG or WebP", retryable=False, billed=True)
     before, lost = None, False
     if source is not None:
         with contextlib.suppress(ImageError, OSError):
@@ -87,7 +90,7 @@ def _check_decoded(image: Image.Image, content: bytes, source: Path | None) -> O
 
 
 def _find_oddities(image: Image.Image, before: Image.Image | None) -> Iterator[str]:
-    """What one would not expect of an edit of this source, as far as pixels tell."""
+    """Yield the properties of an image that are unexpected for an edit of this source."""
     if _is_black(image, before):
         yield "black"
     if before is None:
@@ -101,6 +104,6 @@ def _find_oddities(image: Image.Image, before: Image.Image | None) -> Iterator[s
 
 
 def _is_black(image: Image.Image, before: Image.Image | None) -> bool:
-    """Whether all is black, as safety checkers leave it, where the source is not."""
+    """Return True if the image is all black and the source is not. Safety checkers return black images."""
     dark = bool(np.array(image.getextrema()).max() < _BLACK_LEVEL)
     return dark and (before is None or not _is_black(before, None))

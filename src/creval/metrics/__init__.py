@@ -1,1 +1,1 @@
-"""Metrics measured on images, without a judge."""
+"""Metrics computed from images, without a judge."""

@@ -1,7 +1,7 @@
-"""How beautiful an edit is, for Aesthetic Predictor V2.5: about 1 to 10, above 5.5 is much.
+"""Aesthetic quality of an edit by Aesthetic Predictor V2.5: about 1 to 10; values above 5.5 are high.
 
-A SigLIP makes a vector of the picture, scaled to a height of 1024 before; a head of five linear
-layers, which its author publishes as a file, makes a number of that.
+The image is scaled to a height of 1024 and embedded by SigLIP. A head of five linear layers, which its
+author publishes as a file, turns the vector into a score.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ Layer = tuple[NDArray[np.float64], NDArray[np.float64]]
 
 
 class Siglip(TransformersExtractor):
-    """The image half of a SigLIP, on images of one height; its vectors have length 1."""
+    """SigLIP's image encoder, on images scaled to one height. Vectors have length 1."""
 
     info, kind, batch_size = SIGLIP, f"siglip-{HEIGHT}", 8
     model_class = "SiglipVisionModel"
@@ -48,11 +48,11 @@ class Siglip(TransformersExtractor):
 
 
 class AestheticScore(ModelMetric):
-    """The predictor's number, as it comes."""
+    """The predictor's score, unscaled."""
 
     info = MetricInfo(
         "aesthetic",
-        "how beautiful the edit is, for a predictor trained on people's ratings",
+        "aesthetic quality of the edit, by a predictor trained on human ratings",
         (Metric("aesthetic", "Aesthetic Predictor V2.5", 0.0, 10.0),),
         "points",
         models=(HEAD, SIGLIP),
@@ -68,7 +68,7 @@ class AestheticScore(ModelMetric):
         self._layers = Lazy(self._load, explicit=self._head is not None)
 
     def model_inputs(self, inputs: MetricInputs) -> Sequence[ExtractorInput]:
-        self._layers.get()  # before a large model is loaded for nothing
+        self._layers.get()  # fail before the large model is loaded
         return [inputs.edit]
 
     def value(self, features: Sequence[FeatureArray]) -> float:
@@ -76,8 +76,8 @@ class AestheticScore(ModelMetric):
         for weight, bias in self._layers.get():
             if weight.shape[1] != values.size:
                 raise CrevalError(
-                    f"{self._head} is made for vectors of {weight.shape[1]} values, and "
-                    f"{self.extractor.model} makes {values.size}: give the SigLIP that it belongs to."
+                    f"{self._head} expects vectors of {weight.shape[1]} values, but "
+                    f"{self.extractor.model} returns {values.size}. Give the SigLIP model that the head was trained on."
                 )
             values = weight @ values + bias
         return float(values[0])
@@ -85,7 +85,7 @@ class AestheticScore(ModelMetric):
     def _load(self) -> list[Layer]:
         if self._head is None:
             raise DependencyMissing(
-                f"the predictor's head is not here: download {HEAD_FILE} (AGPL-3.0, 6 MB) from "
+                f"the predictor's head is missing: download {HEAD_FILE} (AGPL-3.0, 6 MB) from "
                 f"{_HOME} and give `metric_models` aesthetic=FILE"
             )
         path = find_weights(self._head, (HEAD_FILE,))
@@ -93,7 +93,7 @@ class AestheticScore(ModelMetric):
 
 
 def _read_layers(weights: Mapping[str, Any], where: str) -> list[Layer]:
-    """The linear layers of a head, in their order."""
+    """Return the linear layers of a head, in order."""
     numbers = sorted({int(part) for name in weights for part in name.split(".") if part.isdigit()})
     layers = []
     for number in numbers:
@@ -103,5 +103,5 @@ def _read_layers(weights: Mapping[str, Any], where: str) -> list[Layer]:
         weight, bias = (weights[name].float().numpy().astype(np.float64) for name in names)
         layers.append((weight, bias))
     if not layers or layers[-1][0].shape[0] != 1 or len(layers) != len(numbers):
-        raise CrevalError(f"{where} is no head of Aesthetic Predictor V2.5.")
+        raise CrevalError(f"{where} is not a head of Aesthetic Predictor V2.5.")
     return layers

@@ -1,4 +1,4 @@
-"""Whether a metric can run here, and what to install, download or give where it cannot."""
+"""Checks of the requirements of a metric: packages to install and models to download or provide."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from creval.metrics.model_loading import ModelInfo
 from creval.providers.huggingface import find_cached_file
 
 _WEIGHTS = ("model.safetensors", "pytorch_model.bin")
-"""Files on the hub that hold a model's weights, one of which comes after its `config.json`."""
+"""Weight files on the hub. A model is downloaded if its `config.json` and one of these are cached."""
 
 
 class MetricAvailability(NamedTuple):
-    """Whether a metric can measure here, and what is to be done first where not."""
+    """Readiness of a metric on this machine, and the steps to take if it is not ready."""
 
     ready: bool
     to_do: tuple[str, ...]
 
 
 def metric_availability(info: MetricInfo, models: Mapping[str, str] | None = None) -> MetricAvailability:
-    """Return whether a metric can run here with these models, by slot."""
+    """Return whether a metric can run here; `models` are the chosen models by slot."""
     lacking = [name for name in info.packages if not _is_installed(name)]
     package = f"'creval[{info.extra}]' (for {', '.join(lacking)})" if info.extra else " ".join(lacking)
     to_do = [f"pip install {package}"] if lacking else []
@@ -44,11 +44,11 @@ def _model_steps(info: MetricInfo, models: Mapping[str, str], *, installed: bool
         elif model.origin == "shipped" or (installed and _is_downloaded(model)):
             continue
         elif installed and model.origin == "hub" and import_module("huggingface_hub").constants.HF_HUB_OFFLINE:
-            to_do.append(f"not here, and HF_HUB_OFFLINE is set: {what}")
+            to_do.append(f"not downloaded, and HF_HUB_OFFLINE is set: {what}")
         else:
-            # Where a library keeps its model is not always known.
+            # Some libraries do not document where they cache their model.
             needs = "may need" if installed and not model.file else "needs"
-            to_do.append(f"{needs} a download: {what}, at first use")
+            to_do.append(f"{needs} a download at first use: {what}")
     return to_do
 
 
@@ -64,5 +64,5 @@ def _is_downloaded(model: ModelInfo) -> bool:
 def _is_installed(module: str) -> bool:
     try:
         return find_spec(module) is not None
-    except (ImportError, ValueError):  # one that is half there
+    except (ImportError, ValueError):  # a broken installation
         return False

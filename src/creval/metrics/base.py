@@ -1,4 +1,4 @@
-"""Metrics as data: their values, what they need, their models and the models' licences."""
+"""Base classes of metrics, descriptions of metrics, and functions that open metrics by name."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from creval.metrics.model_loading import Lazy, ModelInfo, model_label
 
 @dataclass(frozen=True)
 class MetricInfo:
-    """A metric: what it is called, its values with their ranges, what it needs, and what it takes.
+    """The description of a metric: its name, values with their ranges, inputs, models and requirements.
 
-    It `needs` a source, a control (a source that shows lines, depth, a pose or grey), a reference, captions or texts;
-    a mask is used where there is one. `extra` is what `pip install 'creval[EXTRA]'` brings for it, `packages` are the
-    modules behind that and `licence` theirs, where it is not one for any use.
+    `needs` lists the inputs: source, control (a source that shows edges, depth, a pose or grey values), reference,
+    caption, captions, text. A listed mask is optional. `extra` is the extra to install (`pip install 'creval[EXTRA]'`)
+    and `packages` are the modules that it installs. `licence` is set if their licence restricts the use.
     """
 
     name: str
@@ -49,25 +49,25 @@ _USER_CODE = ("python:", "command:")
 
 
 class ImageMetric(ABC):
-    """Measures edits, in several threads at once; one look gives the values of several metrics.
+    """A metric that is computed from images. Instances are used by several threads at once.
 
-    `name` tells it apart in a run, with the models that it measures with, if any, and the state of
-    their files, if they are here: `clip@MODEL#1f3a5b7c`. `code_digests` identify a user's code that measures.
+    One evaluation can return several values. `name` identifies the metric in a run. It includes the models and, for
+    local models, a digest of their files: `clip@MODEL#1f3a5b7c`. `code_digests` identify the code of a user's metric.
     """
 
     info: ClassVar[MetricInfo]
     code_digests: Mapping[str, str] = MappingProxyType({})
 
-    def __init__(self, pool: ModelPool) -> None:
-        models = "+".join(map(model_label, pool.models_for(self.info)))
+    def __init__(self, pool: ModelPool | None = None) -> None:
+        models = "+".join(map(model_label, (pool or ModelPool()).models_for(self.info)))
         self.name = f"{self.info.name}@{models}" if models else self.info.name
 
     def required_features(self, inputs: MetricInputs) -> Sequence[FeatureRequest]:  # noqa: ARG002
-        """Return what models are to make of images and texts first; raises `NotMeasurable`."""
+        """Return the model outputs that `measure` needs. Raises `NotMeasurable`."""
         return ()
 
     def load(self) -> None:
-        """Load its models now, which is else done when they are first used."""
+        """Load the models now instead of at first use."""
         for part in vars(self).values():
             if isinstance(part, Lazy):
                 part.get()
@@ -76,11 +76,14 @@ class ImageMetric(ABC):
 
     @abstractmethod
     def measure(self, inputs: MetricInputs, features: Sequence[FeatureArray]) -> Mapping[str, float]:
-        """Return the values by name, from the requested features; raises `NotMeasurable` or `ImageError`."""
+        """Return the values by name, computed from the requested features.
+
+        Raises `NotMeasurable` or `ImageError`.
+        """
 
 
 class ModelMetric(ImageMetric):
-    """A metric of the last of `info.models`: the number that it gives for one input, or the cosine of two."""
+    """A metric based on the last of `info.models`: its output for one input, or the cosine of its vectors for two."""
 
     extractor_class: ClassVar[type[ModelExtractor]]
 
@@ -90,7 +93,7 @@ class ModelMetric(ImageMetric):
 
     @abstractmethod
     def model_inputs(self, inputs: MetricInputs) -> Sequence[ExtractorInput]:
-        """Return what the model is to look at; raises `NotMeasurable`."""
+        """Return the inputs of the model. Raises `NotMeasurable`."""
 
     def required_features(self, inputs: MetricInputs) -> Sequence[FeatureRequest]:
         return [FeatureRequest(self.extractor, item) for item in self.model_inputs(inputs)]
@@ -99,23 +102,23 @@ class ModelMetric(ImageMetric):
         return {self.info.values[0].name: self.value(features)}
 
     def value(self, features: Sequence[FeatureArray]) -> float:
-        """Return the metric's only value; raises `NotMeasurable`."""
+        """Return the metric's only value. Raises `NotMeasurable`."""
         return float(features[0][0]) if len(features) == 1 else cosine_similarity(*features)
 
 
 class ModelPool:
-    """The models to measure with, by what they are for; each is opened once, whoever uses it."""
+    """The models of all metrics, by slot. Each model is opened once and shared."""
 
     def __init__(self, models: Mapping[str, str] | None = None) -> None:
         self._models = dict(models or {})
         self._shared: dict[tuple[object, ...], Any] = {}
 
     def chosen_model(self, slot: str) -> str | None:
-        """Return the model that was chosen for a slot, if one was."""
+        """Return the model chosen for a slot, or None."""
         return self._models.get(slot)
 
     def models_for(self, info: MetricInfo) -> Iterator[str]:
-        """Yield the models that a metric measures with, as far as they can be chosen."""
+        """Yield the models that a metric uses, except those that cannot be chosen."""
         for model in info.models:
             if model.slot in self._models:
                 yield self._models[model.slot]
@@ -123,7 +126,7 @@ class ModelPool:
                 yield model.default
 
     def get_or_create(self, factory: Callable[..., T], *arguments: object) -> T:
-        """Return the one object of a kind that these arguments make."""
+        """Return the object that the factory creates for these arguments. It is created once."""
         key = (factory, *arguments)
         if key not in self._shared:
             self._shared[key] = factory(*arguments)
@@ -132,7 +135,7 @@ class ModelPool:
 
 
 def image_metric_class(name: str) -> type[ImageMetric]:
-    """Return the class of this name; `python:MODULE:NAME` and `command:TEMPLATE` are the user's."""
+    """Return the class of a metric. `python:MODULE:NAME` and `command:TEMPLATE` name custom metrics."""
     if name.startswith(_USER_CODE):
         from creval.metrics.user_metric import user_metric_class
 
@@ -143,7 +146,10 @@ def image_metric_class(name: str) -> type[ImageMetric]:
 def open_image_metrics(
     metrics: Iterable[str | ImageMetric | Callable[..., Any]], models: Mapping[str, str]
 ) -> dict[str, ImageMetric]:
-    """Return metrics by name; they share models. They are given by name, as objects, classes or functions."""
+    """Open metrics that are given as names, objects, classes or functions. They share models.
+
+    Returns the metrics by name.
+    """
     pool = ModelPool(models)
     found: dict[str, ImageMetric] = {}
     for given in metrics:
@@ -165,23 +171,23 @@ MODEL_SLOTS = (
     *("aesthetic", "boxes", "clip", "depth", "dreamsim", "face", "hps", "image_reward", "imaging", "lpips"),
     *("pose", "siglip", "style", "subject"),
 )
-"""What creval's own metrics take models for, where one can be chosen."""
+"""The model slots of creval's own metrics."""
 
 
 def model_slots() -> tuple[str, ...]:
-    """Return what metrics take models for, those of other packages included."""
+    """Return the model slots of all metrics, including those of other packages."""
     others = [name for name in registry.metrics.names() if registry.metrics.origin(name)]
     return (*MODEL_SLOTS, *(model.slot for name in others for model in image_metric_class(name).info.models))
 
 
 def unused_slots(models: Iterable[str], image_metrics: Iterable[str]) -> list[str]:
-    """Return the slots of models that none of these metrics has."""
+    """Return the slots that none of these metrics uses."""
     cards = [model for name in image_metrics for model in image_metric_class(name).info.models]
     used = {model.slot for model in cards if model.origin != "shipped"}
-    return [use for use in models if use not in used]
+    return [slot for slot in models if slot not in used]
 
 
 def require_used_slots(models: Iterable[str], image_metrics: Iterable[str]) -> None:
-    """Refuse a model for which no metric has a use."""
-    for use in unused_slots(models, image_metrics):
-        raise CrevalError(f"`metric_models` {use}: nothing is measured with it here.")
+    """Raise an error if a model is given for a slot that no metric uses."""
+    for slot in unused_slots(models, image_metrics):
+        raise CrevalError(f"`metric_models` {slot}: none of the chosen metrics uses this model.")

@@ -1,4 +1,4 @@
-"""Metrics evaluated on several edits at a time: models first, in batches, then each metric."""
+"""Batch evaluation: extract all features for a batch of edits, then compute each metric."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from creval.metrics.metric_inputs import PIXELS_PER_BATCH, MetricInputs, NonFini
 from creval.providers.huggingface import DependencyMissing
 
 MetricResult = Mapping[str, float] | Exception
-"""The values of a metric, or why there are none."""
+"""The values of a metric, or the error that prevented them."""
 EDITS_PER_BATCH = 8
 T = TypeVar("T")
 
 
 def measured_values(result: MetricResult) -> Mapping[str, float]:
-    """Return what was measured, even if it is only a part."""
+    """Return the measured values of a result, which may be incomplete or empty."""
     if isinstance(result, NotMeasurable):
         return result.values
     return {} if isinstance(result, Exception) else result
@@ -40,7 +40,10 @@ class MetricJob(NamedTuple):
 def evaluate_edits(
     edits: Sequence[MetricInputs], image_metrics: Mapping[str, ImageMetric], feature_cache: FeatureCache
 ) -> list[tuple[dict[str, float], dict[str, str]]]:
-    """Evaluate all metrics on each edit: values by name, and by metric the reason why there are none."""
+    """Evaluate all metrics on each edit.
+
+    Returns, for each edit, the values by name and, for each metric that failed, the reason.
+    """
     jobs = [MetricJob(metric, inputs) for inputs in edits for metric in image_metrics.values()]
     results = iter(evaluate_batch(jobs, feature_cache))
     found = []
@@ -57,26 +60,29 @@ def evaluate_edits(
 
 
 def batch_by_edit(items: Iterable[T], edit_of: Callable[[T], object]) -> Iterator[list[T]]:
-    """Yield what belongs to a few edits at a time, in its order; what belongs to one edit follows each other."""
-    edits = (list(some) for _, some in groupby(items, edit_of))
-    while some := list(islice(edits, EDITS_PER_BATCH)):
-        yield [item for items in some for item in items]
+    """Yield the items in batches of a few edits, in order. The items of an edit must be adjacent."""
+    edits = (list(group) for _, group in groupby(items, edit_of))
+    while batch := list(islice(edits, EDITS_PER_BATCH)):
+        yield [item for items in batch for item in items]
 
 
 def evaluate_batch(jobs: Sequence[MetricJob], feature_cache: FeatureCache) -> list[MetricResult]:
-    """Return what each job brought, decoding images once; an error about more than one image is raised."""
+    """Return the result of each job. Each image is decoded once.
+
+    An error about a single image is a result; other errors are raised.
+    """
     found: list[MetricResult] = []
-    for some in _group_by_memory(jobs):
-        with ExitStack() as until:
-            for image_cache in {id(job.inputs.image_cache): job.inputs.image_cache for job in some}.values():
-                until.enter_context(image_cache.pin_images())
-            with pixel_budget.reserve(_count_pixels(some)):
-                found += _evaluate_group(some, feature_cache)
+    for group in _group_by_memory(jobs):
+        with ExitStack() as stack:
+            for image_cache in {id(job.inputs.image_cache): job.inputs.image_cache for job in group}.values():
+                stack.enter_context(image_cache.pin_images())
+            with pixel_budget.reserve(_count_pixels(group)):
+                found += _evaluate_group(group, feature_cache)
     return found
 
 
 def _count_pixels(jobs: Sequence[MetricJob]) -> int:
-    """Return the pixels of all images that are looked at together."""
+    """Return the number of pixels of all images that the jobs decode."""
     counts: dict[str, int] = {}
     for job in jobs:
         counts |= job.inputs.pixel_counts()
@@ -84,33 +90,38 @@ def _count_pixels(jobs: Sequence[MetricJob]) -> int:
 
 
 def _group_by_memory(jobs: Sequence[MetricJob]) -> Iterator[list[MetricJob]]:
-    """Yield the jobs in order: where models look too as many edits at a time as fit in memory, else one."""
-    some: list[MetricJob] = []
-    there: dict[str, int] = {}
-    models = any(type(job.image_metric).required_features is not ImageMetric.required_features for job in jobs)
-    for _, on_one in groupby(jobs, lambda job: (job.inputs.edit_path, id(job.inputs.sample))):
-        new = list(on_one)
-        if not models:
+    """Yield the jobs in order, in groups whose images fit in memory. Without models, a group is one edit."""
+    group: list[MetricJob] = []
+    group_pixels: dict[str, int] = {}
+    uses_models = any(type(job.image_metric).required_features is not ImageMetric.required_features for job in jobs)
+    for _, edit_jobs in groupby(jobs, lambda job: (job.inputs.edit_path, id(job.inputs.sample))):
+        new = list(edit_jobs)
+        if not uses_models:
             yield new
             continue
         pixels = new[0].inputs.pixel_counts()
-        more = there | pixels
-        if some and len(more) > len(there) and sum(more.values()) > PIXELS_PER_BATCH:
-            yield some
-            some, more = [], pixels
-        some += new
-        there = more
-    if some:
-        yield some
+        total = group_pixels | pixels
+        if group and len(total) > len(group_pixels) and sum(total.values()) > PIXELS_PER_BATCH:
+            yield group
+            group, total = [], pixels
+        group += new
+        group_pixels = total
+    if group:
+        yield group
 
 
 def _evaluate_group(jobs: Sequence[MetricJob], feature_cache: FeatureCache) -> list[MetricResult]:
     requests = [_required_features(job) for job in jobs]
-    made = feature_cache.compute(one for some in requests if not isinstance(some, Exception) for one in some)
+    computed = feature_cache.compute(
+        request for requested in requests if not isinstance(requested, Exception) for request in requested
+    )
     found: list[MetricResult] = []
-    for job, some in zip(jobs, requests, strict=True):
-        features = [some] if isinstance(some, Exception) else [made[one.extractor.name, one.key] for one in some]
-        failed = next((one for one in features if isinstance(one, Exception)), None)
+    for job, requested in zip(jobs, requests, strict=True):
+        if isinstance(requested, Exception):
+            features: list[object] = [requested]
+        else:
+            features = [computed[request.extractor.name, request.key] for request in requested]
+        failed = next((feature for feature in features if isinstance(feature, Exception)), None)
         found.append(failed or _compute_metric(job, features))
     return found
 
@@ -119,7 +130,7 @@ def _required_features(job: MetricJob) -> Sequence[FeatureRequest] | Exception:
     try:
         requests = job.image_metric.required_features(job.inputs)
         for request in requests:
-            request.key  # noqa: B018 (what cannot be read is found here)
+            request.key  # noqa: B018 (raises if the image cannot be read)
         return requests
     except (NotMeasurable, DependencyMissing, ImageError, OSError) as error:
         return error
@@ -129,7 +140,7 @@ def _compute_metric(job: MetricJob, features: Sequence[object]) -> MetricResult:
     try:
         found = job.image_metric.measure(job.inputs, features)  # type: ignore[arg-type]
         return found if all(map(math.isfinite, found.values())) else NonFiniteResult()
-    except Exception as error:  # somebody else's model on one image
+    except Exception as error:  # a third-party model can raise any error for an image
         if isinstance(error, CrevalError) and not isinstance(error, DependencyMissing | ImageError):
             raise
         return error

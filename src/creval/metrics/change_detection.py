@@ -1,7 +1,6 @@
-"""Whether an edit changed anything: its pixels and its structure, laid over the source.
+"""Detection of edits that left the source unchanged, by pixels and structure after alignment.
 
-What counts as no change is no more than storing the source again would make: as JPEG of low
-quality, or at half its size.
+The threshold is the change caused by recompressing the source: as a JPEG of low quality, or at half its size.
 """
 
 from __future__ import annotations
@@ -14,18 +13,21 @@ from numpy.typing import NDArray
 from PIL import Image
 
 GreyImage = NDArray[np.float32]
-_MAX_SOURCE_SIDE = 1024  # pixels of the longer side of a source at most
-_COMPARED_SIDE = 512  # and when it is laid over another
-_BLOCKS = 16  # to a side, in each of which a change counts by itself
-_MAX_SHIFT = 0.04  # of a side: how far an edit may be shifted and is laid back
-_BORDER = 0.05  # of a side that is left out, where shifting leaves nothing
+_MAX_SOURCE_SIDE = 1024  # longer side of the source before it is recompressed, in pixels
+_COMPARED_SIDE = 512  # longer side of the images when they are compared, in pixels
+_BLOCKS = 16  # blocks per side; changes are also measured within each block
+_MAX_SHIFT = 0.04  # largest shift that is corrected, as a share of a side
+_BORDER = 0.05  # border that is ignored, since shifting leaves it empty, as a share of a side
 _C1, _C2 = (0.01 * 255) ** 2, (0.03 * 255) ** 2  # as in the paper on SSIM
 _JPEG_QUALITY = 50
 
 
 class ImageChange(NamedTuple):
-    """How far two pictures differ: the mean difference of pixels, in [0, 1], over all of them and in the block where
-    it is largest, and 1 - SSIM in the block where that is; a block's side is a sixteenth of the picture's."""
+    """The difference between two images.
+
+    `whole` is the mean absolute difference of all pixels, in [0, 1]. `pixels` is the same in the block where it is
+    largest, and `structure` is 1 - SSIM in the block where that is largest. There are 16 x 16 blocks.
+    """
 
     whole: float
     pixels: float
@@ -36,7 +38,7 @@ class ImageChange(NamedTuple):
 
 
 def measure_change(source: Image.Image, edit: Image.Image) -> ImageChange:
-    """How far an edit is from its source, when it is laid over it as well as can be."""
+    """Return the difference between an edit and its source after aligning them."""
     import cv2
 
     width, height = _fit_within(source.size, _COMPARED_SIDE)
@@ -60,7 +62,7 @@ def measure_change(source: Image.Image, edit: Image.Image) -> ImageChange:
 
 
 def recompression_noise(source: Image.Image) -> ImageChange:
-    """The most that storing a source again changes in it."""
+    """Return the largest change that recompressing a source causes."""
     source = _rgb(source).resize(_fit_within(source.size, _MAX_SOURCE_SIDE), Image.Resampling.LANCZOS, reducing_gap=3.0)
     half = source.resize(_fit_within(source.size, max(source.size) // 2), Image.Resampling.LANCZOS)
     found = [measure_change(source, _recompress(image)) for image in (source, half)]
@@ -68,11 +70,11 @@ def recompression_noise(source: Image.Image) -> ImageChange:
 
 
 def _rgb(image: Image.Image) -> Image.Image:
-    return image if image.mode == "RGB" else image.convert("RGB")  # which copies a large image
+    return image if image.mode == "RGB" else image.convert("RGB")  # convert() always copies
 
 
 def _fit_within(size: tuple[int, int], side: int) -> tuple[int, int]:
-    """A size made smaller, so that no side is longer."""
+    """Return a size scaled down until no side exceeds the limit."""
     scale = min(1.0, side / max(size))
     return max(1, round(size[0] * scale)), max(1, round(size[1] * scale))
 
@@ -84,13 +86,13 @@ def _grey(image: NDArray[Any]) -> GreyImage:
 
 
 def _recompress(image: Image.Image) -> Image.Image:
-    kept = io.BytesIO()
-    image.save(kept, "JPEG", quality=_JPEG_QUALITY)
-    return Image.open(kept)
+    buffer = io.BytesIO()
+    image.save(buffer, "JPEG", quality=_JPEG_QUALITY)
+    return Image.open(buffer)
 
 
 def _ssim_map(one: GreyImage, other: GreyImage) -> GreyImage:
-    """SSIM at each pixel, with a Gaussian window of 11 pixels, as its authors compute it."""
+    """Return SSIM at each pixel, with a Gaussian window of 11 pixels as in the paper."""
     import cv2
 
     def blurred(image: GreyImage) -> GreyImage:

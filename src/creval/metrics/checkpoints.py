@@ -1,4 +1,4 @@
-"""Weights in files of PyTorch's and safetensors' formats: where they lie, and what they hold."""
+"""Finding and loading weights in PyTorch and safetensors files."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ from creval.providers.huggingface import DependencyMissing, check_hub_reachable,
 
 
 def find_weights(name: str, files: Sequence[str]) -> Path:
-    """Return the file that a name is: itself, one of `files` in a folder, or the first of them on the hub."""
+    """Return the weights file that a name refers to.
+
+    The name is a file, a folder with one of `files`, or a repository on the hub with the first of `files`.
+    """
     path = Path(name)
     if path.is_file():
         return path
@@ -24,9 +27,9 @@ def find_weights(name: str, files: Sequence[str]) -> Path:
         for file in files:
             if (path / file).is_file():
                 return path / file
-        raise CrevalError(f"{name} holds none of {', '.join(files)}.")
+        raise CrevalError(f"{name} contains none of {', '.join(files)}.")
     if path.is_absolute() or name.startswith(".") or name.count("/") != 1:
-        raise CrevalError(f"there is no file or folder {name} to load weights from.")
+        raise CrevalError(f"no file or folder {name} exists to load weights from.")
     try:
         hub = import_module("huggingface_hub")
     except ImportError as error:
@@ -34,7 +37,7 @@ def find_weights(name: str, files: Sequence[str]) -> Path:
     reachable = check_hub_reachable(name, files[0])
     try:
         found = Path(hub.hf_hub_download(name, files[0], local_files_only=not reachable))
-    except Exception as error:  # of many kinds
+    except Exception as error:  # huggingface_hub raises many types
         reason = str(error).strip().partition("\n")[0]
         raise CrevalError(f"{name} cannot be downloaded: {reason}") from error
     record_commit(name, found)
@@ -42,14 +45,20 @@ def find_weights(name: str, files: Sequence[str]) -> Path:
 
 
 def find_safe_weights(name: str, files: Sequence[str]) -> Path:
-    """Return a file for a library that would run what is in it; more than weights is refused."""
+    """Return a weights file for a library that would unpickle it without checks.
+
+    A file that contains more than weights is refused.
+    """
     path = find_weights(name, files)
     load_weights(path)
     return path
 
 
 def load_weights(path: Path) -> Mapping[str, Any]:
-    """Return the tensors in a file by name. Nothing in it is run: a file that holds more than weights is refused."""
+    """Return the tensors in a file by name.
+
+    No code in the file is executed. A file that contains more than weights is refused.
+    """
     try:
         torch = import_module("torch")
     except ImportError as error:
@@ -58,11 +67,11 @@ def load_weights(path: Path) -> Mapping[str, Any]:
         if path.suffix == ".safetensors":
             found: Any = import_module("safetensors.torch").load_file(path)
         else:
-            # Options of a training run are often saved with its weights, and harmless.
+            # Options of a training run are often saved with its weights. They are harmless.
             with torch.serialization.safe_globals([argparse.Namespace]), catch_warnings():
                 simplefilter("ignore")
                 found = torch.load(path, map_location="cpu", weights_only=True)
-    except Exception as error:  # damaged files raise errors of many kinds
+    except Exception as error:  # damaged files raise errors of many types
         raise CrevalError(f"{path} cannot be loaded: {_load_error_reason(path, error)}.") from error
     for inside in ("model_state_dict", "state_dict"):
         if isinstance(found, Mapping) and isinstance(found.get(inside), Mapping):
@@ -70,18 +79,18 @@ def load_weights(path: Path) -> Mapping[str, Any]:
     if not isinstance(found, Mapping) or not all(
         isinstance(name, str) and hasattr(one, "shape") for name, one in found.items()
     ):
-        raise CrevalError(f"{path} holds no weights by name.")
+        raise CrevalError(f"{path} does not contain named weights.")
     return {name.removeprefix("module."): one for name, one in found.items()}
 
 
 def _load_error_reason(path: Path, error: Exception) -> str:
-    """Why a file of weights cannot be loaded. PyTorch's own words advise to run what is in it."""
+    """Return why a weights file cannot be loaded. PyTorch's own message advises executing its content."""
     if isinstance(error, OSError):
         return error.strerror or str(error)
     with path.open("rb") as file:
         start = file.read(4)
     if isinstance(error, UnpicklingError) and start.startswith((b"PK", b"\x80")):
         found = re.search(r"GLOBAL ([\w.]+)", str(error))
-        what = f", {found[1]} for one" if found else ""
-        return f"it holds more than weights{what}, and nothing in it is run"
-    return "it is no file of weights, or a damaged one"
+        example = f" (such as {found[1]})" if found else ""
+        return f"it contains more than weights{example}, and creval does not execute code from weights files"
+    return "it is not a weights file, or it is damaged"

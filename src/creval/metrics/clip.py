@@ -1,4 +1,4 @@
-"""How near images and texts are to each other, for a model that embeds both (CLIP, SigLIP)."""
+"""Similarity of images and texts by a model that embeds both (CLIP, SigLIP)."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from creval.metrics.metric_inputs import LazyImage, MetricInputs, NotMeasurable
 from creval.metrics.model_loading import ModelInfo, check_processor_shapes, max_text_tokens
 
 MODEL = ModelInfo("clip", "openai/clip-vit-large-patch14-336", 1710, "MIT", "https://github.com/openai/CLIP")
-_ROUNDING_ERROR = 1e-4  # how far apart vectors of one image can be
+_ROUNDING_ERROR = 1e-4  # largest distance between vectors of the same image in different batches
 _DIRECTION = "cosine of the change and the change of captions"
 _DIRECTION_PAPERS = "arXiv 2108.00946, 2211.09800"
 
 
 class Clip(TransformersExtractor):
-    """A model of the families CLIP and SigLIP; vectors have length 1, texts are cut (CLIP: at 77 tokens)."""
+    """A model of the CLIP and SigLIP families. Vectors have length 1; long texts are truncated (CLIP: 77 tokens)."""
 
     info, kind = MODEL, "clip"
     required_method, processor_class = "get_text_features", "AutoProcessor"
@@ -36,9 +36,9 @@ class Clip(TransformersExtractor):
     def extract(self, items: Sequence[ExtractorInput]) -> list[FeatureArray]:
         texts = [item for item in items if isinstance(item, str)]
         with self.session() as (processor, model):
-            seen = iter(_unit_features(_image_features(processor, model, images_of(items))))
-            read = iter(_unit_features(_text_features(processor, model, texts)))
-        return [next(seen if isinstance(item, LazyImage) else read) for item in items]
+            image_vectors = iter(_unit_features(_image_features(processor, model, images_of(items))))
+            text_vectors = iter(_unit_features(_text_features(processor, model, texts)))
+        return [next(image_vectors if isinstance(item, LazyImage) else text_vectors) for item in items]
 
 
 def _image_features(processor: Any, model: Any, images: Sequence[Any]) -> Any:
@@ -52,7 +52,7 @@ def _image_features(processor: Any, model: Any, images: Sequence[Any]) -> Any:
 def _text_features(processor: Any, model: Any, texts: Sequence[str]) -> Any:
     if not texts:
         return None
-    # SigLIP was trained on texts filled up; what follows the end is nothing to CLIP.
+    # SigLIP was trained on padded texts; CLIP ignores the padding.
     inputs = processor(
         text=list(texts),
         return_tensors="pt",
@@ -68,11 +68,11 @@ def _unit_features(features: Any) -> list[FeatureArray]:
 
 
 def _cosines(name: str, title: str, values: Mapping[str, str], needs: tuple[str, ...], paper: str) -> MetricInfo:
-    """Return what there is to know of a metric that takes cosines with CLIP; values are titles by name."""
+    """Describe a metric whose values are cosines of CLIP vectors; `values` maps names to titles."""
     return MetricInfo(
         name,
         title,
-        tuple(Metric(value, words, -1.0, 1.0) for value, words in values.items()),
+        tuple(Metric(value, label, -1.0, 1.0) for value, label in values.items()),
         "cosine",
         needs=needs,
         models=(MODEL,),
@@ -83,11 +83,11 @@ def _cosines(name: str, title: str, values: Mapping[str, str], needs: tuple[str,
 
 
 class ClipCaption(ModelMetric):
-    """ICE-Bench's CLIP-cap. A caption is cut after the model's last token, 77 for CLIP."""
+    """ICE-Bench's CLIP-cap. Captions are truncated to the model's maximum, 77 tokens for CLIP."""
 
     info = _cosines(
         "clip_cap",
-        "how near the edit is to the caption of what it is to show",
+        "similarity of the edit and the target caption",
         {"clip_cap": "cosine of edit and target caption"},
         ("caption",),
         "ICE-Bench; Hessel et al., arXiv 2104.08718",
@@ -103,7 +103,7 @@ class ClipSource(ModelMetric):
 
     info = _cosines(
         "clip_src",
-        "how near the edit stayed to its source in meaning",
+        "semantic similarity of the edit and its source",
         {"clip_src": "cosine of edit and source"},
         ("source",),
         "ICE-Bench; Radford et al., arXiv 2103.00020",
@@ -119,7 +119,7 @@ class ClipDirection(ModelMetric):
 
     info = _cosines(
         "clip_dir",
-        "whether the picture changed as its captions do",
+        "agreement of the change in the image with the change in the captions",
         {"clip_dir": _DIRECTION},
         ("source", "captions"),
         _DIRECTION_PAPERS,
@@ -135,11 +135,11 @@ class ClipDirection(ModelMetric):
 
 
 class ClipScores(ClipSource):
-    """What `clip_src` gives and, where a sample has captions of source and target, what `clip_dir` gives."""
+    """`clip_src` and, if the sample has captions of source and target, `clip_dir`."""
 
     info = _cosines(
         "clip",
-        "how near the edit stayed to its source, and whether it went the captions' way",
+        "similarity to the source, and agreement of the change with the captions",
         {"CLIP_img": "cosine of edit and source", "CLIP_dir": _DIRECTION},
         ("source",),
         _DIRECTION_PAPERS,
@@ -163,10 +163,10 @@ def directional_similarity(
 ) -> float:
     """Return cos(edit - source, target_text - source_text) of vectors of length 1.
 
-    A model makes slightly other vectors of the same image in another batch: what is no more than
-    that is no change, and its direction would be chance.
+    Raises `NotMeasurable` if the image or the caption has not changed. The vectors of an image differ slightly
+    between batches, so a change this small would have a random direction.
     """
     change, wanted = edit - source, target_text - source_text
     if min(np.linalg.norm(change), np.linalg.norm(wanted)) < _ROUNDING_ERROR:
-        raise NotMeasurable("the picture, or its caption, has not changed at all")
+        raise NotMeasurable("the image or its caption has not changed")
     return cosine_similarity(change, wanted)

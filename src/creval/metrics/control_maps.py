@@ -1,6 +1,6 @@
-"""How far the edges, the grey values or another map of an edit are from the control image that it was to follow.
+"""Distance between a map of the edit (edges, grey values, ...) and the control image that the edit should follow.
 
-A control of edges shows them white on black; those of the edit are found by Canny (1986) with the
+A control image of edges shows them white on black. The edges of the edit are found by Canny (1986) with
 thresholds 100 and 200. The value is mean |control in grey - map of the edit| / 255.
 """
 
@@ -22,7 +22,7 @@ _LOW, _HIGH = 100, 200
 
 
 def control_distance(control: Image.Image, edit_map: GreyMap) -> float:
-    """Return how far a map of the edit is from the control image in grey, of the same size."""
+    """Return the distance of a map of the edit from the control image in grey. Both have the same size."""
     import cv2
 
     grey = np.asarray(control.convert("L"))
@@ -30,7 +30,7 @@ def control_distance(control: Image.Image, edit_map: GreyMap) -> float:
 
 
 def edit_control_pairs(items: Sequence[ExtractorInput]) -> list[tuple[Image.Image, Image.Image]]:
-    """Return edits and their controls."""
+    """Return each edit with its control image, decoded."""
     return [
         (item.image, item.context.image)
         for item in items
@@ -39,18 +39,18 @@ def edit_control_pairs(items: Sequence[ExtractorInput]) -> list[tuple[Image.Imag
 
 
 class ControlModelMetric(ModelMetric):
-    """A metric of a model's map of the edit, which is large: only its distance from the control is stored."""
+    """A metric based on a model's map of the edit. Only the map's distance from the control is cached."""
 
     def model_inputs(self, inputs: MetricInputs) -> Sequence[ExtractorInput]:
         return [ImageWithContext(inputs.edit_at_source_size(), inputs.source)]
 
 
 class CannyDistance(ImageMetric):
-    """The mean absolute difference between two maps of edges."""
+    """The mean absolute difference between two edge maps."""
 
     info = MetricInfo(
         "canny",
-        "how far the edit's edges are from those of the control picture",
+        "distance of the edit's edges from those of the control image",
         (Metric("canny", "mean absolute difference of edges", 0.0, 1.0, higher_is_better=False),),
         "share of a pixel's range",
         needs=("control",),
@@ -63,7 +63,7 @@ class CannyDistance(ImageMetric):
 
 
 def canny_edges(pixels: GreyMap) -> GreyMap:
-    """Return where the edges of an image in RGB are: 255, and 0 elsewhere."""
+    """Return the edge map of an RGB image: 255 at edges, 0 elsewhere."""
     import cv2
 
     return np.asarray(cv2.Canny(pixels, _LOW, _HIGH))
@@ -74,7 +74,7 @@ class GreyDistance(ImageMetric):
 
     info = MetricInfo(
         "grey",
-        "how far the edit in grey is from the control picture in grey",
+        "distance of the edit in grey from the control image in grey",
         (Metric("grey", "mean absolute difference in grey", 0.0, 1.0, higher_is_better=False),),
         "share of a pixel's range",
         needs=("control",),

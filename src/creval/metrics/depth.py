@@ -1,8 +1,8 @@
-"""How far the depth in an edit is from the depth map that it was to follow.
+"""Distance between the depth of an edit and the depth map that the edit should follow.
 
-A model estimates the edit's depth, which is stretched to 0 to 255; the value is
-mean |control in grey - depth| / 255. The model sees the picture in the size that it was trained on,
-384 x 384 for MiDaS; ICE-Bench's release hands it over in its own size.
+A model estimates the edit's depth, which is stretched to 0 to 255. The value is
+mean |control in grey - depth| / 255. The image is scaled to the size that the model was trained on,
+384 x 384 for MiDaS. ICE-Bench's release does not scale it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ MODEL = ModelInfo("depth", "Intel/dpt-hybrid-midas", 490, "Apache-2.0", "https:/
 
 
 class DepthModel(TransformersExtractor):
-    """A model that estimates depth: how far its map of an edit, where near is light, is from a control."""
+    """A depth model, extracting the distance of an edit's depth map (near is light) from the control."""
 
     info, kind, batch_size = MODEL, "depth-distance", 4
     model_class = "AutoModelForDepthEstimation"
@@ -35,14 +35,14 @@ class DepthModel(TransformersExtractor):
     def extract(self, items: Sequence[ExtractorInput]) -> list[FeatureArray]:
         edits = edit_control_pairs(items)
         with self.session() as (processor, model):
-            made = _predict_depths(processor, model, [edit for edit, _ in edits])
-            maps = zip(edits, made, strict=True)
+            depths = _predict_depths(processor, model, [edit for edit, _ in edits])
+            maps = zip(edits, depths, strict=True)
             return [
                 np.array([control_distance(control, _to_grey_map(depth, control.size))]) for (_, control), depth in maps
             ]
 
     def estimate_depth(self, image: Image.Image) -> GreyMap:
-        """Return an image's depth, in its size."""
+        """Return the depth map of an image, in the image's size."""
         with self.session() as (processor, model):
             (depth,) = _predict_depths(processor, model, [image])
             try:
@@ -52,7 +52,7 @@ class DepthModel(TransformersExtractor):
 
 
 def _predict_depths(processor: Any, model: Any, images: Sequence[Image.Image]) -> list[Any]:
-    """The depth in each picture, in the model's own size; those that it sees in one size go through it together."""
+    """Return the depth of each image in the model's resolution. Inputs of the same shape form one batch."""
     torch = import_module("torch")
     inputs = [processor(images=image, return_tensors="pt") for image in images]
     alike: dict[tuple[Any, ...], list[int]] = {}
@@ -67,7 +67,7 @@ def _predict_depths(processor: Any, model: Any, images: Sequence[Image.Image]) -
 
 
 def _to_grey_map(depth: Any, size: tuple[int, int]) -> GreyMap:
-    """A map of depth in a picture's size, from 0 to 255."""
+    """Return a depth map scaled to an image's size, stretched to 0 to 255."""
     wide = import_module("torch").nn.functional.interpolate(
         depth[None, None], size[::-1], mode="bicubic", align_corners=False
     )
@@ -84,7 +84,7 @@ class DepthDistance(ControlModelMetric):
 
     info = MetricInfo(
         "depth",
-        "how far the edit's depth is from the control picture's",
+        "distance of the edit's depth from the control image's",
         (Metric("depth", "mean absolute difference of depth", 0.0, 1.0, higher_is_better=False),),
         "share of a pixel's range",
         needs=("control",),

@@ -1,7 +1,7 @@
-"""How far an edit is from its source in layout, content and colour as people see it (DreamSim).
+"""Perceptual distance between an edit and its source in layout, content and colour (DreamSim).
 
-DreamSim = 1 - cos(edit, source) of vectors that networks tuned on people's choices make of images of 224 x 224.
-Networks, their weights and the scaling of images are those of the package dreamsim.
+DreamSim = 1 - cos(edit, source) of vectors from networks tuned on human choices, for images of 224 x 224.
+Networks, weights and the scaling of images come from the package dreamsim.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ MODEL = ModelInfo(
     "dreamsim",
     "ensemble",
     1200,
-    "MIT (DINO, which it is made of as well, Apache-2.0)",
+    "MIT (DINO, which is part of it: Apache-2.0)",
     "https://github.com/ssundaram21/dreamsim",
     origin="library",
     file="",
@@ -35,15 +35,15 @@ VARIANTS = ("ensemble", "dino_vitb16", "dinov2_vitb14", "clip_vitb32", "open_cli
 
 
 class DreamSimNetwork(ModelExtractor):
-    """The package's model, by the name of a variant or from a folder with the ensemble's weights."""
+    """A model of the package dreamsim: a variant by name, or a folder with the ensemble's weights."""
 
     info, kind, batch_size = MODEL, "dreamsim", 1
 
     def extract(self, items: Sequence[ExtractorInput]) -> list[FeatureArray]:
         torch, model, preprocess, device = self._model.get()
         with torch.inference_mode():
-            made = [model.embed(preprocess(image).to(device)) for image in images_of(items)]
-        return [np.asarray(vector.float().cpu().numpy(), dtype=np.float32).reshape(-1) for vector in made]
+            vectors = [model.embed(preprocess(image).to(device)) for image in images_of(items)]
+        return [np.asarray(vector.float().cpu().numpy(), dtype=np.float32).reshape(-1) for vector in vectors]
 
     def _load(self) -> tuple[Any, Any, Any, str]:
         torch = import_library("torch", "perceptual", "DreamSim")
@@ -55,16 +55,16 @@ class DreamSimNetwork(ModelExtractor):
         device, hub = str(best_device(torch)), torch.hub.get_dir()
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            with warnings.catch_warnings():  # it puts on its adapter twice
+            with warnings.catch_warnings():  # it warns about attaching its adapter twice
                 warnings.simplefilter("ignore")
                 model, preprocess = library.dreamsim(
                     pretrained=True, device=device, cache_dir=str(folder), dreamsim_type=variant
                 )
-        except Exception as error:  # it downloads, and reads what it downloaded
+        except Exception as error:  # it downloads and parses files, so any error can occur
             reason = str(error).strip().partition("\n")[0]
             raise CrevalError(f"dreamsim cannot load {self.model}: {reason}") from error
         finally:
-            torch.hub.set_dir(hub)  # it moves this, where others look for their weights
+            torch.hub.set_dir(hub)  # it changes this directory, where other models find their weights
         return torch, model, preprocess, device
 
 
@@ -73,7 +73,7 @@ class DreamSim(ModelMetric):
 
     info = MetricInfo(
         "dreamsim",
-        "how far layout, content and colour of the edit are from its source's",
+        "perceptual distance from the source in layout, content and colour",
         (Metric("dreamsim", "DreamSim of edit and source", 0.0, 1.0, higher_is_better=False),),
         "distance",
         needs=("source",),

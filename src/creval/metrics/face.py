@@ -1,8 +1,8 @@
-"""Whether an edit shows the reference's face: cos of InsightFace's vectors.
+"""Similarity of the faces in an edit to the reference's face: cosine of InsightFace vectors.
 
-The value is the best of all faces in the edit against the reference's first; faces are looked for
-at 640, 480, 384, 256 and 128 pixels until there are some. An edit without a face has 0; a reference
-without one cannot be measured against. The library is MIT, its models are not for commercial use.
+The value is the best cosine of any face in the edit with the first face in the reference. Faces are
+detected at 640, 480, 384, 256 and 128 pixels, until some are found. An edit without a face scores 0. With a
+reference without a face, the metric is not measurable. The library is MIT; its models are not for commercial use.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ DETECTION_SIZES = (640, 480, 384, 256, 128)
 
 
 class FaceExtractor(ModelExtractor):
-    """InsightFace's models, by name or from a folder of ONNX files: a row of length 1 for each face found."""
+    """InsightFace's models, by name or from a folder of ONNX files. Each face is a row of length 1."""
 
     info, kind, batch_size = MODEL, "faces", 1
 
@@ -44,19 +44,19 @@ class FaceExtractor(ModelExtractor):
 
     def _load(self) -> Any:
         faces = import_library("insightface.app", "faces", "face similarity")
-        # It says so for each face, and would tear the line of creval's own.
+        # It warns for each face, which would break up creval's progress line.
         warnings.filterwarnings("ignore", category=FutureWarning, module=r"insightface(\.|$)")
         try:
             app = faces.FaceAnalysis(name=self._model_location(), allowed_modules=["detection", "recognition"])
             if "recognition" not in app.models:
-                raise ValueError("it has no model that recognises faces")
-        except Exception as error:  # it downloads, and asserts
+                raise ValueError("it has no face recognition model")
+        except Exception as error:  # it downloads files and uses assert, so any error can occur
             if isinstance(error, OSError) and not self._explicit:
                 raise CrevalError(
                     f"{self.model} cannot be downloaded ({error.strerror or 'no connection'}): "
                     "fetch it elsewhere, unpack it, and give `metric_models` face=FOLDER"
                 ) from error
-            reason = " ".join(str(error).split()) or "it has no model that finds faces"
+            reason = " ".join(str(error).split()) or "it has no face detection model"
             raise CrevalError(f"{self.model} cannot be loaded by insightface: {reason[:200]}") from error
         return app
 
@@ -64,13 +64,13 @@ class FaceExtractor(ModelExtractor):
         path = Path(self.model)
         if self._explicit and (path.is_absolute() or self.model.startswith(".")):
             if not path.is_dir():
-                raise ValueError("there is no such folder")
+                raise ValueError("the folder does not exist")
             return str(path.resolve())
         return self.model
 
 
 def _face_vectors(app: Any, pixels: FeatureArray) -> FeatureArray:
-    # The release hands over RGB, which InsightFace takes for BGR; so do we, to measure the same.
+    # ICE-Bench's release passes RGB, although InsightFace expects BGR. Do the same to get the same values.
     for side in DETECTION_SIZES:
         if getattr(app, "det_size", None) != (side, side):
             app.prepare(ctx_id=0, det_size=(side, side))
@@ -81,11 +81,11 @@ def _face_vectors(app: Any, pixels: FeatureArray) -> FeatureArray:
 
 
 class FaceSimilarity(ModelMetric):
-    """How near the nearest face in the edit is to the reference's."""
+    """The similarity of the most similar face in the edit to the reference's face."""
 
     info = MetricInfo(
         "face",
-        "how alike the faces of edit and reference are",
+        "similarity of the faces of edit and reference",
         (Metric("face", "best cosine with the reference's face", -1.0, 1.0),),
         "cosine",
         needs=("reference",),
@@ -102,5 +102,5 @@ class FaceSimilarity(ModelMetric):
     def value(self, features: Sequence[FeatureArray]) -> float:
         reference, edit = features
         if not len(reference):
-            raise NotMeasurable("no face is found in the reference")
+            raise NotMeasurable("no face was found in the reference")
         return float(np.clip((edit @ reference[0]).max(), -1.0, 1.0)) if len(edit) else 0.0

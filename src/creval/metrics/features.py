@@ -1,4 +1,4 @@
-"""What models make of images and texts: made in batches, once, and cached."""
+"""Model outputs (features) for images and texts, computed in batches and cached."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from creval.providers.huggingface import DependencyMissing, load_model
 
 FeatureArray = NDArray[Any]
 ExtractorInput = LazyImage | str
-"""What a model looks at, or reads."""
+"""The input of an extractor: an image or a text."""
 
 
 class FeatureExtractor(ABC):
-    """A model that makes an array of each picture or text.
+    """A model that computes an array for each image or text.
 
-    `name` stands for all that its arrays depend on, so that those that are kept can be taken again. All are kept:
-    they are to be small. `batch_size` is how many it takes at a time. The model is made when it is first used.
+    `name` is the cache key: it must identify everything that the arrays depend on. All arrays are cached, so they
+    should be small. `batch_size` is the number of inputs per call. The model is loaded at first use.
     """
 
     name: str
@@ -38,16 +38,16 @@ class FeatureExtractor(ABC):
     _model: Lazy[Any]
 
     def load(self) -> None:
-        """Load its model now, which is else done when it is first used."""
+        """Load the model now instead of at first use."""
         self._model.get()
 
     @abstractmethod
     def extract(self, items: Sequence[ExtractorInput]) -> list[FeatureArray]:
-        """An array for each; one thread calls it at a time."""
+        """Return an array for each item. Only one thread calls this at a time."""
 
 
 class ModelExtractor(FeatureExtractor):
-    """An extractor whose model can be chosen; `kind` and the state of the model's files make its name."""
+    """An extractor whose model can be chosen. Its name is made of `kind` and a digest of the model's files."""
 
     info: ClassVar[ModelInfo]
     kind: str
@@ -59,11 +59,11 @@ class ModelExtractor(FeatureExtractor):
 
     @abstractmethod
     def _load(self) -> Any:
-        """Return what `extract` works with; `CrevalError` where that cannot be had."""
+        """Return the loaded model for `extract`. Raises `CrevalError` if it cannot be loaded."""
 
 
 class TransformersExtractor(ModelExtractor):
-    """A transformers model with its processor, loaded by `model_class`; it must have `required_method`."""
+    """A transformers model with its processor, loaded by `model_class`. The model must have `required_method`."""
 
     model_class = "AutoModel"
     required_method = "forward"
@@ -75,24 +75,24 @@ class TransformersExtractor(ModelExtractor):
 
     @contextmanager
     def session(self) -> Iterator[tuple[Any, Any]]:
-        """The processor and the model, for one thread at a time."""
+        """Provide the processor and the model to one thread at a time."""
         with self._use_lock:
             loaded = self._model.get()
             try:
                 with import_module("torch").inference_mode():
                     yield loaded
             except ImportError as error:
-                # Some processors look for their libraries only when called: OWLv2's for SciPy.
+                # Some processors import their libraries only when called: OWLv2's imports SciPy.
                 reason = " ".join(str(error).split())
                 kind = CrevalError if self._explicit else DependencyMissing
                 raise kind(f"{self.model} lacks a library: {reason}") from error
 
     def _load(self) -> tuple[Any, Any]:
-        # Images come as float32, whatever the weights were saved as.
+        # Images are float32, so the weights are converted from the type they were saved in.
         processor, model = load_model(self.model, self.model_class, dtype="float32", processor=self.processor_class)
         if not hasattr(model, self.required_method):
             found = type(model).__name__
-            raise CrevalError(f"{self.model} is a {found}, which has no {self.required_method}.")
+            raise CrevalError(f"{self.model} cannot be used: its class {found} has no {self.required_method}.")
         return processor, model
 
 
@@ -102,21 +102,21 @@ def images_of(items: Sequence[ExtractorInput]) -> list[Image.Image]:
 
 
 class FeatureRequest(NamedTuple):
-    """A request that an extractor look at something."""
+    """A request for an extractor's output for an image or text."""
 
     extractor: FeatureExtractor
     item: ExtractorInput
 
     @property
     def key(self) -> str:
-        """Return the name of what is looked at, by its content."""
+        """The digest of the item's content."""
         if isinstance(self.item, LazyImage):
             return self.item.digest
         return "text:" + hashlib.sha256(self.item.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 class FeatureStore(Protocol):
-    """A store of arrays by model and key."""
+    """Persistent storage of arrays by extractor name and key."""
 
     def get(self, model: str, keys: Sequence[str]) -> dict[str, FeatureArray]: ...
 
@@ -124,7 +124,10 @@ class FeatureStore(Protocol):
 
 
 class FeatureCache:
-    """What models made, once for all threads: the last few thousand in memory, and every one in the store."""
+    """Cache of extractor outputs, shared by all threads.
+
+    The most recent outputs are in memory. All outputs are written to the store, if there is one.
+    """
 
     def __init__(self, store: FeatureStore | None = None, max_entries: int = 4096) -> None:
         self._store, self._max_entries = store, max_entries
@@ -134,44 +137,47 @@ class FeatureCache:
         self._stopped = False
 
     def stop(self) -> None:
-        """Make nothing more after the batches in progress: later requests are refused, and what was made is kept."""
+        """Stop after the batches in progress. Later requests raise `CrevalError`; computed features stay cached."""
         self._stopped = True
 
     def compute(self, requests: Iterable[FeatureRequest]) -> dict[tuple[str, str], FeatureArray | Exception]:
-        """Return what was made of each request, by extractor and key, or why not; a chosen model may raise."""
+        """Return the features of each request by extractor name and key, or the error that prevented them.
+
+        Raises `CrevalError` if a model that the user chose cannot be loaded.
+        """
         by_extractor: dict[FeatureExtractor, dict[str, ExtractorInput]] = {}
         for request in requests:
             by_extractor.setdefault(request.extractor, {})[request.key] = request.item
         return {
-            (extractor.name, key): made
+            (extractor.name, key): result
             for extractor, items in by_extractor.items()
-            for key, made in self._compute_for(extractor, items).items()
+            for key, result in self._compute_for(extractor, items).items()
         }
 
     def _compute_for(
         self, extractor: FeatureExtractor, items: Mapping[str, ExtractorInput]
     ) -> dict[str, FeatureArray | Exception]:
         found: dict[str, FeatureArray | Exception] = {**self._find_cached(extractor, items)}
-        for key, thing in items.items():
+        for key, item in items.items():
             try:
-                if key not in found and isinstance(thing, LazyImage):
-                    thing.image  # noqa: B018 (decoded here, where other threads need not wait)
+                if key not in found and isinstance(item, LazyImage):
+                    item.image  # noqa: B018 (decode before taking the lock, so that other threads need not wait)
             except (NotMeasurable, ImageError, OSError) as error:
                 found[key] = error
         with self._lock:
             lock = self._locks.setdefault(extractor.name, Lock())
         with lock:
-            # Another thread may have made some meanwhile.
-            left = [key for key in items if key not in found]
-            found.update(self._in_memory(extractor, left))
-            left = [key for key in left if key not in found]
-            for start in range(0, len(left), extractor.batch_size):
+            # Another thread may have computed some in the meantime.
+            missing = [key for key in items if key not in found]
+            found.update(self._in_memory(extractor, missing))
+            missing = [key for key in missing if key not in found]
+            for start in range(0, len(missing), extractor.batch_size):
                 if self._stopped:
                     raise CrevalError("stopped.")
-                keys = left[start : start + extractor.batch_size]
-                made = _extract_each(extractor, [items[key] for key in keys])
-                found.update(zip(keys, made, strict=True))
-                good = {key: one for key, one in zip(keys, made, strict=True) if not isinstance(one, Exception)}
+                keys = missing[start : start + extractor.batch_size]
+                results = _extract_each(extractor, [items[key] for key in keys])
+                found.update(zip(keys, results, strict=True))
+                good = {key: one for key, one in zip(keys, results, strict=True) if not isinstance(one, Exception)}
                 self._put_in_memory(extractor, good)
                 if good and self._store is not None:
                     self._store.put(extractor.name, good)
@@ -179,12 +185,12 @@ class FeatureCache:
 
     def _find_cached(self, extractor: FeatureExtractor, items: Mapping[str, ExtractorInput]) -> dict[str, FeatureArray]:
         found = self._in_memory(extractor, items)
-        left = [key for key in items if key not in found]
-        if left and self._store is not None:
-            kept = self._store.get(extractor.name, left)
-            kept = {key: vector for key, vector in kept.items() if _is_finite(vector)}
-            self._put_in_memory(extractor, kept)
-            found |= kept
+        missing = [key for key in items if key not in found]
+        if missing and self._store is not None:
+            stored = self._store.get(extractor.name, missing)
+            stored = {key: vector for key, vector in stored.items() if _is_finite(vector)}
+            self._put_in_memory(extractor, stored)
+            found |= stored
         return found
 
     def _in_memory(self, extractor: FeatureExtractor, keys: Iterable[str]) -> dict[str, FeatureArray]:
@@ -201,17 +207,17 @@ class FeatureCache:
 
 
 def _extract_each(extractor: FeatureExtractor, items: Sequence[ExtractorInput]) -> list[FeatureArray | Exception]:
-    """Return what a model makes of each; where it fails at several, each is tried alone."""
+    """Return the output for each item, or its error. If a batch fails, retry its items one by one."""
     try:
-        return [made if _is_finite(made) else NonFiniteResult() for made in extractor.extract(items)]
+        return [vector if _is_finite(vector) else NonFiniteResult() for vector in extractor.extract(items)]
     except DependencyMissing as error:
         return [error] * len(items)
-    except Exception as error:  # somebody else's model
+    except Exception as error:  # a third-party model can raise any error
         if isinstance(error, CrevalError) and not isinstance(error, ImageError):
-            raise  # it is not about these images
+            raise  # not caused by these images
         if len(items) == 1:
             return [error]
-    return [made for thing in items for made in _extract_each(extractor, [thing])]
+    return [result for item in items for result in _extract_each(extractor, [item])]
 
 
 def _is_finite(vector: FeatureArray) -> bool:
@@ -219,16 +225,16 @@ def _is_finite(vector: FeatureArray) -> bool:
 
 
 def unit_vectors(vectors: FeatureArray) -> list[FeatureArray]:
-    """Vectors, one a row, each made 1 long; what has no length has no numbers then."""
+    """Return the rows scaled to length 1. A row of length 0 becomes NaN."""
     found = vectors.astype(np.float64)
     with np.errstate(invalid="ignore"):
         return list((found / np.linalg.norm(found, axis=1, keepdims=True)).astype(np.float32))
 
 
 def cosine_similarity(a: FeatureArray, b: FeatureArray) -> float:
-    """The cosine of the angle between two vectors; raises `NonFiniteResult` where one has no length."""
+    """Return the cosine of the angle between two vectors. Raises `NonFiniteResult` if one has length 0."""
     one, other = a.astype(np.float64), b.astype(np.float64)
     length = np.linalg.norm(one) * np.linalg.norm(other)
     if not length:
-        raise NonFiniteResult("the model gave a vector without a direction")
+        raise NonFiniteResult("the model returned a vector of length 0")
     return float(np.clip(one @ other / length, -1.0, 1.0))

@@ -1,7 +1,7 @@
-"""How well an edit suits its target caption for a CLIP that was tuned on people's choices (HPS v2.1).
+"""Human preference score of an edit for its target caption, by a CLIP tuned on human choices (HPS v2.1).
 
-HPS = cos(edit, caption), mostly between 0.2 and 0.35. The network (ViT-H/14) and the scaling of images are those of the
-package hpsv2x, which holds what hpsv2 on PyPI lacks; the text is the target caption, cut after 77 tokens.
+HPS = cos(edit, caption), mostly between 0.2 and 0.35. The network (ViT-H/14) and the scaling of images come from
+the package hpsv2x, which includes files that hpsv2 on PyPI lacks. The caption is truncated to 77 tokens.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _NETWORK = "ViT-H-14"
 
 
 class HpsNetwork(ModelExtractor):
-    """HPS's CLIP, with the weights of v2.1 from the hub, or of a file or folder; vectors have length 1."""
+    """HPS's CLIP with the v2.1 weights from the hub, or weights from a file or folder. Vectors have length 1."""
 
     info, kind, batch_size = MODEL, "hps", 4
 
@@ -34,9 +34,9 @@ class HpsNetwork(ModelExtractor):
         torch, model, preprocess, tokenise, device = self._model.get()
         images, texts = images_of(items), [item for item in items if isinstance(item, str)]
         with torch.inference_mode():
-            seen = model.encode_image(torch.stack([preprocess(one) for one in images]).to(device)) if images else None
-            read = model.encode_text(tokenise(texts).to(device)) if texts else None
-        vectors = [iter([] if made is None else unit_vectors(made.float().cpu().numpy())) for made in (seen, read)]
+            of_images = model.encode_image(torch.stack([preprocess(i) for i in images]).to(device)) if images else None
+            of_texts = model.encode_text(tokenise(texts).to(device)) if texts else None
+        vectors = [iter([] if v is None else unit_vectors(v.float().cpu().numpy())) for v in (of_images, of_texts)]
         return [next(vectors[not isinstance(item, LazyImage)]) for item in items]
 
     def _load(self) -> tuple[Any, Any, Any, Any, str]:
@@ -49,18 +49,18 @@ class HpsNetwork(ModelExtractor):
                 _NETWORK, device=device, light_augmentation=True, output_dict=True
             )
             model.load_state_dict(weights)
-        except Exception as error:  # weights of something else
+        except Exception as error:  # the weights may belong to another network
             reason = str(error).strip().partition("\n")[0]
             raise CrevalError(f"hpsv2 cannot load {self.model}: {reason}") from error
         return torch, model.eval(), preprocess, library.get_tokenizer(_NETWORK), device
 
 
 class HumanPreferenceScore(ModelMetric):
-    """The cosine of edit and target caption."""
+    """The cosine of the edit and its target caption."""
 
     info = MetricInfo(
         "hps",
-        "how much people would prefer the edit as an image of its target caption",
+        "predicted human preference for the edit as an image of its target caption",
         (Metric("hps", "HPS v2.1", -1.0, 1.0),),
         "cosine",
         needs=("caption",),

@@ -1,7 +1,7 @@
-"""How much people would like an edit as an image of its target caption (ImageReward).
+"""Predicted human rating of an edit as an image of its target caption (ImageReward).
 
-A reward of about -2 to 2, normalised over its authors' data. Network and computation are those of the package
-image-reward; the text is the target caption, cut after 35 tokens.
+The reward is about -2 to 2, normalised over its authors' data. Network and computation come from the package
+image-reward. The caption is truncated to 35 tokens.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _CONFIG_FILE = "med_config.json"
 
 
 class RewardModel(ModelExtractor):
-    """The package's model, from the hub or a folder: the reward of an image for a text."""
+    """ImageReward's model, from the hub or a folder. Returns the reward of an image for a text."""
 
     info, kind, batch_size = MODEL, "image-reward", 1
 
@@ -55,7 +55,7 @@ class RewardModel(ModelExtractor):
         config = find_weights(folder, (_CONFIG_FILE,))
         try:
             return torch, library.load(str(weights), device=str(best_device(torch)), med_config=str(config))
-        except Exception as error:  # it reads whatever is there
+        except Exception as error:  # it parses the given files, so any error can occur
             reason = str(error).strip().partition("\n")[0]
             raise CrevalError(f"image-reward cannot load {self.model}: {reason}") from error
 
@@ -65,7 +65,7 @@ class ImageReward(ModelMetric):
 
     info = MetricInfo(
         "image_reward",
-        "how much people would like the edit as an image of its target caption",
+        "predicted human rating of the edit as an image of its target caption",
         (Metric("image_reward", "ImageReward", -3.0, 3.0),),
         "reward",
         needs=("caption",),

@@ -1,7 +1,7 @@
-"""How well an edit is imaged (blur, noise, distortion), for MUSIQ trained on KonIQ: 0 to 100.
+"""Technical image quality of an edit (blur, noise, distortion) by MUSIQ trained on KonIQ: 0 to 100.
 
-The picture is scaled to a height of 1024 before. The network and its weights are pyiqa's, which are not for
-commercial use; what Google allows with the weights that these were made from is not confirmed.
+The image is scaled to a height of 1024. Network and weights come from pyiqa and are not for commercial use.
+The licence of Google's weights, which pyiqa's are derived from, is not confirmed.
 """
 
 from __future__ import annotations
@@ -33,19 +33,19 @@ _WEIGHT_FILES = ("musiq_koniq_ckpt-e95806b9.pth",)
 
 
 class Musiq(ModelExtractor):
-    """pyiqa's MUSIQ, with the weights that it downloads or those of a file; it makes one number."""
+    """pyiqa's MUSIQ, with the weights that it downloads or weights from a file. Returns one number per image."""
 
     info, kind, batch_size = MODEL, f"musiq-{HEIGHT}", 1
 
     def extract(self, items: Sequence[ExtractorInput]) -> list[FeatureArray]:
         torch, musiq = self._model.get()
-        made = []
+        ratings = []
         for image in [resize_to_height(image) for image in images_of(items)]:
             pixels = np.asarray(image, dtype=np.float32) / 255
             with torch.inference_mode():
                 rating = musiq(torch.from_numpy(np.ascontiguousarray(pixels.transpose(2, 0, 1))[None]))
-            made.append(np.array([float(rating)], dtype=np.float64))
-        return made
+            ratings.append(np.array([float(rating)], dtype=np.float64))
+        return ratings
 
     def _load(self) -> tuple[Any, Any]:
         torch = import_library("torch", "quality", "MUSIQ")
@@ -55,17 +55,17 @@ class Musiq(ModelExtractor):
             given["pretrained_model_path"] = str(find_safe_weights(self.model, _WEIGHT_FILES))
         try:
             return torch, pyiqa.create_metric("musiq", device=best_device(torch), **given)
-        except Exception as error:  # it downloads, and reads what it downloaded
+        except Exception as error:  # it downloads and parses files, so any error can occur
             reason = str(error).strip().partition("\n")[0]
             raise CrevalError(f"pyiqa cannot load {self.model if self._explicit else 'MUSIQ'}: {reason}") from error
 
 
 class ImagingQuality(ModelMetric):
-    """MUSIQ's number, as it comes."""
+    """MUSIQ's rating, unscaled."""
 
     info = MetricInfo(
         "imaging",
-        "how free of blur, noise and distortion the edit is",
+        "technical quality of the edit: free of blur, noise and distortion",
         (Metric("imaging", "MUSIQ (KonIQ)", 0.0, 100.0),),
         "points",
         models=(MODEL,),

@@ -1,7 +1,7 @@
-"""How far an edit is from its source for features of a network that was calibrated on people's judgements (LPIPS).
+"""Distance between an edit and its source in features of a network calibrated on human judgements (LPIPS).
 
-Network, calibration and computation are those of the package lpips, version 0.1 of its weights; images are looked at
-in the source's size, with values from -1 to 1.
+Network, calibration and computation come from the package lpips, with version 0.1 of its weights. Images are
+compared in the source's size, with values from -1 to 1.
 """
 
 from __future__ import annotations
@@ -32,24 +32,24 @@ MODEL = ModelInfo(
     file=".cache/torch/hub/checkpoints/alexnet-owt-7be5be79.pth",
 )
 NETWORKS = ("alex", "vgg", "squeeze")
-_MIN_SIDE = 64  # pixels; the deepest features of less are a point or none
+_MIN_SIDE = 64  # pixels; smaller images have one value or none in the deepest features
 
 
 class LpipsNetwork(ModelExtractor):
-    """The package's network, `alex`, `vgg` or `squeeze`: the distance of two images."""
+    """A network of the package lpips: `alex`, `vgg` or `squeeze`. Returns the distance between two images."""
 
     info, kind, batch_size = MODEL, "lpips-0.1", 1
 
     def extract(self, items: Sequence[ExtractorInput]) -> list[FeatureArray]:
         torch, network, device = self._model.get()
-        made = []
+        distances = []
         for edit, source in edit_control_pairs(items):
             if min(source.size) < _MIN_SIDE:
                 raise NotMeasurable(f"a side of the source has fewer than {_MIN_SIDE} pixels")
             with torch.inference_mode():
                 pair = [torch.from_numpy(_to_input(image)).to(device) for image in (edit, source)]
-                made.append(np.array([float(network(*pair))], dtype=np.float64))
-        return made
+                distances.append(np.array([float(network(*pair))], dtype=np.float64))
+        return distances
 
     def _load(self) -> tuple[Any, Any, str]:
         torch = import_library("torch", "perceptual", "LPIPS")
@@ -57,10 +57,10 @@ class LpipsNetwork(ModelExtractor):
         require_known("network of LPIPS", self.model, NETWORKS)
         device = str(best_device(torch))
         try:
-            with warnings.catch_warnings():  # of an old way to ask torchvision for weights
+            with warnings.catch_warnings():  # lpips uses a deprecated argument of torchvision
                 warnings.simplefilter("ignore")
                 return torch, lpips.LPIPS(net=self.model, verbose=False).to(device).eval(), device
-        except Exception as error:  # it downloads, and reads what it downloaded
+        except Exception as error:  # it downloads and parses files, so any error can occur
             reason = str(error).strip().partition("\n")[0]
             raise CrevalError(f"lpips cannot load {self.model}: {reason}") from error
 
@@ -75,7 +75,7 @@ class Lpips(ModelMetric):
 
     info = MetricInfo(
         "lpips",
-        "how far the edit is from its source as people see it",
+        "perceptual distance of the edit from its source",
         (Metric("lpips", "LPIPS of edit and source", 0.0, 1.0, higher_is_better=False),),
         "distance",
         needs=("source",),

@@ -1,4 +1,4 @@
-"""An edit as metrics look at it: with the images and texts of its sample, each decoded once."""
+"""The inputs of a metric: an edit with the images and captions of its sample. Each image is decoded once."""
 
 from __future__ import annotations
 
@@ -21,19 +21,22 @@ from creval.core.images import MAX_PIXELS, ImageError, file_digest, open_image, 
 from creval.core.sample import Sample
 
 MASK_THRESHOLD = 128
-"""A mask's pixels above this belong to the region that is to be edited."""
+"""Mask pixels above this value belong to the region to edit."""
 PIXELS_PER_BATCH = 32_000_000
-"""Of the pictures that one thread has before it; one edit's may have more."""
+"""Maximum number of pixels in a thread's batch of images. The images of a single edit may exceed it."""
 HEIGHT = 1024
-"""The height of images that are rated by themselves, as in ICE-Bench."""
+"""Height of images for metrics without a reference image, as in ICE-Bench."""
 EMPTY_MASK = "the mask marks no region"
-_MAX_FILES = 1024  # whose digests are remembered
+_MAX_FILES = 1024  # number of files whose digests are cached
 Mask = NDArray[np.uint8]
-"""255 where pixels count, 0 where they do not; as high and wide as the picture."""
+"""An array of the image's size: 255 for pixels that count, 0 for the others."""
 
 
 class NotMeasurable(Exception):  # noqa: N818
-    """That there is nothing to measure, why, what it is `about`, and the metric's other `values`."""
+    """The metric does not apply to the edit.
+
+    `about` is the object that the reason refers to. `values` are the metric's values that could be measured.
+    """
 
     def __init__(self, reason: str, about: str = "", values: Mapping[str, float] = MappingProxyType({})) -> None:
         super().__init__(reason)
@@ -41,14 +44,17 @@ class NotMeasurable(Exception):  # noqa: N818
 
 
 class NonFiniteResult(Exception):  # noqa: N818
-    """That a model, or a formula, gave no number for an edit."""
+    """A model or formula returned NaN or infinity for an edit."""
 
-    def __init__(self, reason: str = "the model gave no number") -> None:
+    def __init__(self, reason: str = "the model returned no finite number") -> None:
         super().__init__(reason)
 
 
 class LazyImage:
-    """An image of a file, or made of others, in RGB; `digest` names its content, unreadable ones have no pixels."""
+    """An RGB image from a file or derived from other images, decoded when it is first used.
+
+    `digest` identifies its content. `pixel_count` is 0 for an unreadable file.
+    """
 
     def __init__(
         self,
@@ -75,7 +81,7 @@ class LazyImage:
 
 
 class ImageWithContext(LazyImage):
-    """An image that is looked at together with another, or with words."""
+    """An image that is processed together with another image or a text."""
 
     def __init__(self, image: LazyImage, context: LazyImage | str) -> None:
         self._image, self.context = image, context
@@ -91,7 +97,7 @@ class ImageWithContext(LazyImage):
 
 
 class ImageCache:
-    """The images that were used last, decoded, up to so many pixels; for several threads."""
+    """Cache of the most recently used decoded images, up to `max_pixels`. Thread-safe."""
 
     def __init__(self, max_pixels: int = PIXELS_PER_BATCH) -> None:
         self._max_pixels, self._cached_pixels = max_pixels, 0
@@ -102,7 +108,7 @@ class ImageCache:
         self._lock = Lock()
 
     def get_image(self, path: Path, open_: Callable[[Path], Image.Image] = open_image) -> LazyImage:
-        """The picture in a file, which is read and decoded once by all who ask for it."""
+        """Return the image in a file. All callers share it, so it is read and decoded once."""
         key = f"{path}\x1f{open_.__name__}"
         with self._lock:
             if key not in self._files:
@@ -114,27 +120,27 @@ class ImageCache:
             return self._files[key]
 
     def get_or_load(self, key: str, load: Callable[[], Image.Image]) -> Image.Image:
-        """The picture under a key; where it is not there, it is made, by one thread only."""
+        """Return the image of a key. If it is not cached, one thread loads it and the others wait."""
         with self._lock:
             needed: set[str] | None = getattr(self._thread_local, "needed", None)
             if needed is not None and key not in needed:
                 needed.add(key)
                 self._pin_counts[key] += 1
-            held = self._images.get(key)
-            if held is not None:
+            cached = self._images.get(key)
+            if cached is not None:
                 self._images.move_to_end(key)
             else:
-                mine = self._images[key] = Future[Image.Image]()
-        if held is not None:
-            return held.result()
+                future = self._images[key] = Future[Image.Image]()
+        if cached is not None:
+            return cached.result()
         try:
             image = load()
         except BaseException as error:
             with self._lock:
                 del self._images[key]
-            mine.set_exception(error)
+            future.set_exception(error)
             raise
-        mine.set_result(image)
+        future.set_result(image)
         with self._lock:
             self._cached_pixels += _count_pixels(image)
             self._evict(key)
@@ -142,7 +148,7 @@ class ImageCache:
 
     @contextmanager
     def pin_images(self) -> Iterator[None]:
-        """Until its end, what this thread takes stays, even where there is no room."""
+        """Keep all images that this thread uses in the block cached, even beyond `max_pixels`."""
         self._thread_local.needed = set[str]()
         try:
             yield
@@ -153,20 +159,20 @@ class ImageCache:
                 self._evict()
 
     def _evict(self, new: str = "") -> None:
-        """Let go of what was used longest ago, until all finds room."""
-        for old, there in list(self._images.items()) if self._cached_pixels > self._max_pixels else ():
-            if old != new and old not in self._pin_counts and there.done():
+        """Remove the least recently used images until the others fit."""
+        for old, future in list(self._images.items()) if self._cached_pixels > self._max_pixels else ():
+            if old != new and old not in self._pin_counts and future.done():
                 del self._images[old]
-                self._cached_pixels -= _count_pixels(there.result())
+                self._cached_pixels -= _count_pixels(future.result())
                 if self._cached_pixels <= self._max_pixels:
                     break
 
 
 class MetricInputs:
-    """An edit, and what its sample brings to measure it with.
+    """An edit with the inputs of its sample: source, references, mask and captions.
 
-    What a sample does not have raises `NotMeasurable`. `parameters` are the measurement's own;
-    `used_files` are the files that were looked at, by what they show; `edit_path` is the edit's.
+    Access to an input that the sample lacks raises `NotMeasurable`; a missing mask is None. `parameters` are those of
+    the measurement. `used_files` are the files that were used, by role.
     """
 
     def __init__(
@@ -187,32 +193,32 @@ class MetricInputs:
     @property
     def source(self) -> LazyImage:
         if self.sample.source is None:
-            raise NotMeasurable("there is no source to compare with")
+            raise NotMeasurable("the sample has no source to compare with")
         return self._open_input("source", self.sample.source)
 
     @property
     def reference(self) -> LazyImage:
-        """The first reference: others are not measured."""
+        """The first reference. Further references are not used."""
         if not self.sample.references:
-            raise NotMeasurable("there is no reference to compare with")
+            raise NotMeasurable("the sample has no reference to compare with")
         return self._open_input("references", self.sample.references[0])
 
     @property
     def mask(self) -> LazyImage | None:
-        """The region that is to be edited, where the sample says so."""
+        """The mask of the region to edit, or None."""
         if self.sample.mask is None:
             return None
         return self._open_input("mask", self.sample.mask, open_mask)
 
     def caption(self, which: str) -> str:
-        """What the source shows, or what the target is to show."""
+        """Return the caption of the `source` or the `target`."""
         text = self.sample.captions.get(which, "").strip()
         if not text:
-            raise NotMeasurable(f"there is no caption of the {which}")
+            raise NotMeasurable(f"the sample has no caption of the {which}")
         return text
 
     def edit_at_source_size(self) -> LazyImage:
-        """The edit in its source's size."""
+        """Return the edit scaled to the size of its source."""
         edit, source = self.edit, self.source
         if edit.image.size == source.image.size:
             return edit
@@ -225,12 +231,15 @@ class MetricInputs:
         )
 
     def editable_region(self, size: tuple[int, int]) -> Mask | None:
-        """255 where the mask lets edit, in a picture of this size; none without a mask."""
+        """Return the region to edit, scaled to an image size. Returns None if there is no mask."""
         mask = self.mask
         return None if mask is None else _threshold_mask(mask.image, size)
 
     def masked_edit(self) -> LazyImage:
-        """Return the edit with white around the mask's region; decoding it raises where there is none."""
+        """Return the edit with white outside the mask's region.
+
+        Returns the edit itself if there is no mask. Decoding raises `NotMeasurable` if the mask is empty.
+        """
         edit, mask = self.edit, self.mask
         if mask is None:
             return edit
@@ -246,14 +255,14 @@ class MetricInputs:
         return LazyImage(key, self.image_cache, lambda: _combine_digests("region", edit.digest, mask.digest), make)
 
     def pixel_counts(self) -> dict[str, int]:
-        """Of each picture that can be looked at here, by a name for it."""
+        """Return the number of pixels of each image that metrics may decode for this edit, by key."""
         sample = self.sample
         paths = (self.edit_path, sample.source, sample.mask, *sample.references[:1])
         found = {str(path): self.image_cache.get_image(path).pixel_count for path in paths if path is not None}
-        # What is made of them: the edit in its source's size, and its edited region.
+        # Derived images: the edit in its source's size, and its masked region.
         edit, source = found[str(self.edit_path)], found.get(str(sample.source), 0)
-        again = (source if source != edit else 0) + (edit if sample.mask is not None else 0)
-        return found | {f"{self.edit_path}\x1f": again}
+        derived = (source if source != edit else 0) + (edit if sample.mask is not None else 0)
+        return found | {f"{self.edit_path}\x1f": derived}
 
     def _open_input(self, role: str, path: Path, open_: Callable[[Path], Image.Image] = open_image) -> LazyImage:
         image = self.image_cache.get_image(path, open_)
@@ -262,16 +271,16 @@ class MetricInputs:
 
 
 def resize_bicubic(image: Image.Image, size: tuple[int, int]) -> Image.Image:
-    """A picture in another size; bicubic, as the authors of the benchmarks do it."""
+    """Return an image scaled to a size, bicubic as in the benchmarks' own code."""
     return image if image.size == size else image.resize(size, Image.Resampling.BICUBIC)
 
 
 def resize_to_height(image: Image.Image) -> Image.Image:
-    """A picture scaled to a height of 1024 pixels, as ICE-Bench rates all."""
+    """Return an image scaled to a height of 1024 pixels, as in ICE-Bench."""
     width, height = image.size
     wide = max(1, width * HEIGHT // height)
     if wide * HEIGHT > MAX_PIXELS:
-        raise NotMeasurable(f"the edit is too wide to be scaled to a height of {HEIGHT}")
+        raise NotMeasurable(f"the edit is too wide: scaled to a height of {HEIGHT}, it exceeds the pixel limit")
     return resize_bicubic(image, (wide, HEIGHT))
 
 

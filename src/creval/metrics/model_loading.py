@@ -1,4 +1,4 @@
-"""Libraries and models that not everybody has, loaded when they are used."""
+"""Loading of optional libraries and models at first use."""
 
 from __future__ import annotations
 
@@ -23,12 +23,15 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class ModelInfo:
-    """A model that a metric measures with.
+    """A model that a metric uses.
 
-    `slot` is the word by which another is chosen (`--metric-model clip=MODEL`), `default` the one that is
-    taken otherwise. `origin` tells from where: the `hub` (where `file` is one of its files), its
-    `library`, which downloads it (to `file`, below the user's home, if that is known) or is
-    `shipped` with it; or from nobody: it must be `given`, or can be (`optional`).
+    `slot` is its key in `--metric-model clip=MODEL`. `default` is used if no other is chosen. `origin` is one of:
+
+    - `hub`: downloaded from the Hugging Face hub; `file` is one of its files.
+    - `library`: downloaded by its library, to `file` below the user's home if that is known.
+    - `shipped`: part of its library.
+    - `given`: the user must provide it.
+    - `optional`: the user can provide it.
     """
 
     slot: str
@@ -41,7 +44,11 @@ class ModelInfo:
 
 
 class Lazy(Generic[T]):
-    """What `load` makes at first use. A failure is an error if the model is `explicit`, else `DependencyMissing`."""
+    """A value that `load` creates at first use.
+
+    If loading fails, a model that the user chose (`explicit`) raises the error itself. Any other model raises
+    `DependencyMissing`, also at each later use.
+    """
 
     def __init__(self, load: Callable[[], T], *, explicit: bool = False) -> None:
         self._load, self._explicit = load, explicit
@@ -66,32 +73,32 @@ class Lazy(Generic[T]):
 
 
 def import_library(module: str, extra: str, purpose: str) -> Any:
-    """A module; where it cannot be imported, the sentence that says what to install."""
+    """Import a module. If that fails, raise `DependencyMissing` with the extra to install."""
     try:
         return import_module(module)
-    except Exception as error:  # one that is there but broken raises almost anything
+    except Exception as error:  # a broken installation can raise any error
         reason = " ".join(str(error).split()) or type(error).__name__
         raise DependencyMissing(
             f"{purpose} needs {module.partition('.')[0]}: pip install 'creval[{extra}]' ({reason})"
         ) from error
 
 
-_DIGEST_LENGTH = 8  # characters of the state of a model's files
+_DIGEST_LENGTH = 8  # characters of the digest in a label
 
 
 def model_identity(name: str) -> str:
-    """A model's name or, where it lies in a folder or a file, the state of its files."""
+    """Return the digest of a local model's files, or the name of another model."""
     return files_digest(name) or name
 
 
 def model_label(name: str) -> str:
-    """A model's name to be read: files are known by what is in them, wherever they lie."""
+    """Return a readable name of a model. A local model is its file name and a digest, not its path."""
     found = files_digest(name)
     return f"{Path(name).resolve().name}#{found[:_DIGEST_LENGTH]}" if found else name
 
 
 def files_digest(name: str) -> str:
-    """A digest of a model's files, by samples of what is in them; empty for one from elsewhere."""
+    """Return a digest of a local model's files, based on samples of their content; empty for other models."""
     path = Path(name)
     files = sorted(path.iterdir()) if path.is_dir() else [path] if path.is_file() else []
     if not files:
@@ -100,7 +107,7 @@ def files_digest(name: str) -> str:
 
 
 def check_processor_shapes(processor: Any, images: Iterable[Image.Image]) -> None:
-    """Refuse pictures so long that a processor, which scales by the shorter side, would make them too large."""
+    """Raise `NotMeasurable` if a processor that scales by the shorter side would make an image too large."""
     size = getattr(getattr(processor, "image_processor", processor), "size", None)
     sides = size if isinstance(size, Mapping) else getattr(size, "__dict__", {})
     if sides.get("shortest_edge") and not sides.get("longest_edge"):
@@ -109,13 +116,15 @@ def check_processor_shapes(processor: Any, images: Iterable[Image.Image]) -> Non
 
 
 def check_shape(image: Image.Image, side: int) -> None:
-    """Refuse a picture that would be too large, scaled until its shorter side is this long."""
+    """Raise `NotMeasurable` if an image exceeds the pixel limit when its shorter side is scaled to this length."""
     short, long = sorted(image.size)
     if side * side * long > MAX_PIXELS * short:
-        raise NotMeasurable(f"a picture of {image.width} x {image.height} is too long to be seen")
+        raise NotMeasurable(
+            f"extreme aspect ratio: {image.width} x {image.height} exceeds the pixel limit when scaled for the model"
+        )
 
 
 def max_text_tokens(processor: Any, model: Any) -> int:
-    """How many tokens of a text the model can read."""
+    """Return the maximum number of text tokens that the model accepts."""
     positions = model.config.text_config.max_position_embeddings
     return int(min(positions, processor.tokenizer.model_max_length))

@@ -1,4 +1,4 @@
-"""Where named objects are in an image, found by a zero-shot detector."""
+"""Detection of named objects in an image by a zero-shot detector."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from creval.metrics.model_loading import max_text_tokens
 
 
 class ObjectDetector(TransformersExtractor):
-    """A detector (Grounding DINO, OWL-ViT, OWLv2) that threads may share: of an image and a name, a box a row."""
+    """A thread-safe detector (Grounding DINO, OWL-ViT, OWLv2). Returns the boxes of a named object, one per row."""
 
     batch_size = 1
     model_class, processor_class = "AutoModelForZeroShotObjectDetection", "AutoProcessor"
@@ -25,16 +25,16 @@ class ObjectDetector(TransformersExtractor):
         super().__init__(model)
 
     def extract(self, items: Sequence[ExtractorInput]) -> list[FeatureArray]:
-        made = []
-        for thing in items:
-            assert isinstance(thing, ImageWithContext)  # noqa: S101
-            name = str(thing.context)
-            boxes = self.find_boxes(thing.image, [name])[name]
-            made.append(np.array(boxes, dtype=np.float64).reshape(-1, 4))
-        return made
+        found = []
+        for item in items:
+            assert isinstance(item, ImageWithContext)  # noqa: S101
+            name = str(item.context)
+            boxes = self.find_boxes(item.image, [name])[name]
+            found.append(np.array(boxes, dtype=np.float64).reshape(-1, 4))
+        return found
 
     def find_boxes(self, image: Image.Image, names: Sequence[str]) -> dict[str, list[Box]]:
-        """Return the boxes of each name above the threshold, best first and clipped; they may overlap."""
+        """Return the boxes of each name above the threshold, best first and clipped to the image. They may overlap."""
         if not names:
             return {}
         image = image.convert("RGB")
@@ -43,8 +43,8 @@ class ObjectDetector(TransformersExtractor):
 
 
 def _detect_boxes(processor: Any, model: Any, image: Image.Image, name: str, threshold: float) -> list[Box]:
-    # One name a call: Grounding DINO tells phrases apart by dots and may join or split them, and
-    # the OWLs give a box to one name only. So every box that comes back belongs to this name.
+    # One name per call, so that every returned box belongs to it: Grounding DINO separates phrases by
+    # dots and may join or split them, and the OWL models assign each box to one name only.
     inputs = processor(
         images=image,
         text=[[name.replace(".", " ").strip()]],

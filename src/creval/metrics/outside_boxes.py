@@ -1,7 +1,7 @@
-"""Whether what was not to be edited stayed the same: L1 and L2 outside the edited objects' boxes.
+"""Preservation of the unedited area: L1 and L2 outside the boxes of the edited objects.
 
-The boxes are those of the objects in the source that steps change, as the benchmark or a detector
-gives them, and those of the objects that steps make, as a detector finds them in the edit.
+The boxes of objects that steps change in the source come from the benchmark or a detector. The boxes of
+objects that steps add are found in the edit by a detector.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from creval.metrics.model_loading import ModelInfo
 from creval.metrics.object_detection import ObjectDetector
 from creval.metrics.pixel_distance import mask_outside_boxes, measure_pixel_distance
 
-_NO_BOX = "no box is known of what is to be changed (a detector can find it: `metric_models` boxes=MODEL)"
+_NO_BOX = "the object to change has no box (a detector can find it: `metric_models` boxes=MODEL)"
 
 
 class OutsideBoxes(ImageMetric):
-    """L1 and L2 outside boxes; without a detector what was added counts as a change."""
+    """L1 and L2 outside boxes. Without a detector, added objects count as changes."""
 
     info = MetricInfo(
         "outside",
-        "how far pixels changed outside the boxes of what was to be edited",
+        "change of pixels outside the boxes of the objects to edit",
         (
             Metric("L1", "mean absolute difference", 0.0, 1.0, higher_is_better=False),
             Metric("L2", "mean squared difference", 0.0, 1.0, higher_is_better=False),
@@ -51,22 +51,22 @@ class OutsideBoxes(ImageMetric):
         self._detector: FeatureExtractor | None = pool.get_or_create(ObjectDetector, model) if model else None
 
     def required_features(self, inputs: MetricInputs) -> Sequence[FeatureRequest]:
-        """To find what steps change in the source, and what they make in the edit."""
+        """Request the detection of objects that steps change in the source and add in the edit."""
         source, steps = inputs.source, inputs.sample.steps
         if not steps:
-            raise NotMeasurable("the sample has no steps that say what is to be edited")
+            raise NotMeasurable("the sample has no steps that name the objects to edit")
         if self._detector is None:
             return ()
-        sought = [ImageWithContext(source, step.old) for step in steps if _needs_detection(step)]
-        sought += [ImageWithContext(inputs.edit_at_source_size(), step.new) for step in steps if step.new]
-        return [FeatureRequest(self._detector, image) for image in sought]
+        queries = [ImageWithContext(source, step.old) for step in steps if _needs_detection(step)]
+        queries += [ImageWithContext(inputs.edit_at_source_size(), step.new) for step in steps if step.new]
+        return [FeatureRequest(self._detector, query) for query in queries]
 
     def measure(self, inputs: MetricInputs, features: Sequence[FeatureArray]) -> dict[str, float]:
         source, edited = inputs.source.image, inputs.edit_at_source_size().image
         boxes = list(self._edited_boxes(inputs.sample.steps, features))
         found = measure_pixel_distance(source, edited, mask_outside_boxes(source.size, boxes))
         if found is None:
-            raise NotMeasurable("the boxes cover the whole picture")
+            raise NotMeasurable("the boxes cover the whole image")
         return {"L1": found.l1, "L2": found.l2}
 
     def _edited_boxes(self, steps: Sequence[InstructionStep], features: Sequence[FeatureArray]) -> Iterator[Box]:
@@ -76,16 +76,16 @@ class OutsideBoxes(ImageMetric):
             if not _needs_detection(step):
                 continue
             boxes = next(found, [])
-            # What a step before it makes is not in the source.
+            # An object that an earlier step adds is not in the source.
             if not boxes and not step.needs:
                 if self._detector is None:
                     raise NotMeasurable(_NO_BOX, step.old)
-                raise NotMeasurable("the detector does not find what is to be changed", step.old)
+                raise NotMeasurable("the detector does not find the object to change", step.old)
             yield from boxes
         for boxes in found:
             yield from boxes
 
 
 def _needs_detection(step: InstructionStep) -> bool:
-    """Whether what a step changes has a name, and no box."""
+    """Return True if the object that a step changes has a name but no box."""
     return bool(step.old) and not step.boxes

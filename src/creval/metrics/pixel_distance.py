@@ -1,4 +1,4 @@
-"""How far an edit's pixels are from its source's, where nothing was to be edited.
+"""Pixel distance between an edit and its source, outside the region to edit.
 
 L1 = mean |edit - source| over pixels and channels in [0, 1], outside the mask's region.
 """
@@ -18,11 +18,11 @@ from creval.metrics.base import ImageMetric, MetricInfo
 from creval.metrics.features import FeatureArray
 from creval.metrics.metric_inputs import Mask, MetricInputs, NotMeasurable, resize_bicubic
 
-_ROWS = 256  # of a strip
+_ROWS = 256  # rows of a strip
 
 
 class PixelDistance(NamedTuple):
-    """The mean absolute and the mean squared difference, and the share of pixels they rest on."""
+    """The mean absolute and mean squared difference, and the share of pixels that were compared."""
 
     l1: float
     l2: float
@@ -30,7 +30,10 @@ class PixelDistance(NamedTuple):
 
 
 def mask_outside_boxes(size: tuple[int, int], boxes: Iterable[Box]) -> Mask:
-    """Return what lies outside boxes, which cover each pixel they touch; without an area they cover none."""
+    """Return a mask of the pixels outside all boxes.
+
+    A box covers each pixel that it touches. A box without an area covers none.
+    """
     width, height = size
     mask = np.full((height, width), 255, dtype=np.uint8)
     for left, top, right, bottom in boxes:
@@ -43,35 +46,38 @@ def mask_outside_boxes(size: tuple[int, int], boxes: Iterable[Box]) -> Mask:
 
 
 def measure_pixel_distance(first: Image.Image, second: Image.Image, mask: Mask | None = None) -> PixelDistance | None:
-    """Return how far two RGB images differ, the second scaled to the first; None if the mask leaves no pixel."""
+    """Return the distance between two RGB images, with the second scaled to the first.
+
+    Only pixels in the mask count. Returns None if it is empty.
+    """
     import cv2
 
     second = resize_bicubic(second, first.size)
     width, height = first.size
     pixels = width * height
-    kept = pixels if mask is None else int(cv2.countNonZero(mask))
-    if kept == 0:
+    compared = pixels if mask is None else int(cv2.countNonZero(mask))
+    if compared == 0:
         return None
-    # Strip by strip, so that a large picture does not lie in memory several times.
+    # Strip by strip, to avoid several copies of a large image in memory.
     total = square = 0.0
     for top in range(0, height, _ROWS):
         bottom = min(height, top + _ROWS)
         strip = (0, top, width, bottom)
         apart = cv2.absdiff(np.asarray(first.crop(strip)), np.asarray(second.crop(strip)))
-        if mask is not None:  # norm's own is slow, and overflows in wide rows
+        if mask is not None:  # the mask parameter of cv2.norm is slow and overflows in wide rows
             apart = cv2.copyTo(apart, mask[top:bottom])
         total += cv2.norm(apart, cv2.NORM_L1)
         square += cv2.norm(apart, cv2.NORM_L2SQR)
-    values = 3.0 * kept
-    return PixelDistance(total / 255.0 / values, square / 255.0**2 / values, kept / pixels)
+    values = 3.0 * compared
+    return PixelDistance(total / 255.0 / values, square / 255.0**2 / values, compared / pixels)
 
 
 class SourceL1(ImageMetric):
-    """The mean absolute difference; with a mask, of what lies outside its region."""
+    """The mean absolute difference. With a mask, only pixels outside its region count."""
 
     info = MetricInfo(
         "l1_src",
-        "how far pixels are from the source's, outside the mask if there is one",
+        "distance of pixels from the source's, outside the mask if there is one",
         (Metric("l1_src", "mean absolute difference", 0.0, 1.0, higher_is_better=False),),
         "share of a pixel's range",
         needs=("source", "mask"),
@@ -83,21 +89,21 @@ class SourceL1(ImageMetric):
 
 
 def unedited_distance(inputs: MetricInputs) -> PixelDistance:
-    """The distance of an edit from its source where nothing was to be edited."""
+    """Return the distance between an edit and its source outside the mask's region."""
     source = inputs.source.image
     region = inputs.editable_region(source.size)
     found = measure_pixel_distance(source, inputs.edit_at_source_size().image, None if region is None else ~region)
     if found is None:
-        raise NotMeasurable("the mask covers the whole picture")
+        raise NotMeasurable("the mask covers the whole image")
     return found
 
 
 class SourceL2(ImageMetric):
-    """The mean squared difference; with a mask, of what lies outside its region."""
+    """The mean squared difference. With a mask, only pixels outside its region count."""
 
     info = MetricInfo(
         "l2_src",
-        "how far pixels are from the source's, squared, outside the mask if there is one",
+        "squared distance of pixels from the source's, outside the mask if there is one",
         (Metric("l2_src", "mean squared difference", 0.0, 1.0, higher_is_better=False),),
         "share of a pixel's range, squared",
         needs=("source", "mask"),

@@ -1,7 +1,7 @@
-"""How far the poses in an edit are from the poses that it was to follow.
+"""Distance between the poses in an edit and the poses in the control image that the edit should follow.
 
-OpenPose finds bodies and hands in the edit and draws them on black; the value is mean |control in grey - drawing in
-grey| / 255. Network and drawing are controlnet_aux's; OpenPose is not for commercial use.
+OpenPose finds bodies and hands in the edit and draws them on black. The value is mean |control in grey - drawing in
+grey| / 255. Network and drawing come from controlnet_aux. OpenPose is not for commercial use.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ MODEL = ModelInfo(
     "https://github.com/CMU-Perceptual-Computing-Lab/openpose",
     file="body_pose_model.pth",
 )
-_WEIGHT_FILES = ("body_pose_model.pth", "hand_pose_model.pth", "facenet.pth")  # that it loads
+_WEIGHT_FILES = ("body_pose_model.pth", "hand_pose_model.pth", "facenet.pth")  # all that controlnet_aux loads
 
 
 class PoseModel(ModelExtractor):
-    """controlnet_aux's OpenPose, from the hub or a folder: how far people drawn on black are from a control."""
+    """controlnet_aux's OpenPose, from the hub or a folder. Returns the distance of drawn poses from the control."""
 
     info, kind, batch_size = MODEL, "pose-distance", 1
 
@@ -49,13 +49,13 @@ class PoseModel(ModelExtractor):
         torch = import_library("torch", "poses", "OpenPose")
         poses = import_library("controlnet_aux", "poses", "OpenPose")
         if Path(self.model).is_file():
-            raise CrevalError(f"{self.model} is a file: give the folder with {', '.join(_WEIGHT_FILES)}.")
+            raise CrevalError(f"{self.model} is a file. Give a folder with {', '.join(_WEIGHT_FILES)}.")
         paths = [find_safe_weights(self.model, (file,)) for file in _WEIGHT_FILES]
         try:
-            # From the folder where they were looked at, be it the hub's.
+            # Load from the folder whose files were checked, also for a model from the hub.
             detector = poses.OpenposeDetector.from_pretrained(str(paths[0].parent))
             return detector.to(best_device(torch))
-        except Exception as error:  # it reads whatever is there
+        except Exception as error:  # it parses the given files, so any error can occur
             reason = str(error).strip().partition("\n")[0]
             raise CrevalError(f"{self.model} cannot be loaded by controlnet_aux: {reason}") from error
 
@@ -67,11 +67,11 @@ def _draw_poses(detector: Any, image: Image.Image) -> GreyMap:
 
 
 class PoseDistance(ControlModelMetric):
-    """The mean absolute difference between two drawings of poses."""
+    """The mean absolute difference between the drawn poses and the control image."""
 
     info = MetricInfo(
         "pose",
-        "how far the edit's poses are from the control picture's",
+        "distance of the edit's poses from the control image's",
         (Metric("pose", "mean absolute difference of poses", 0.0, 1.0, higher_is_better=False),),
         "share of a pixel's range",
         needs=("control",),

@@ -1,7 +1,7 @@
-"""How faithful an edit's pixels are to its source's, where nothing was to be edited (PSNR).
+"""Peak signal-to-noise ratio of an edit relative to its source, outside the region to edit (PSNR).
 
 PSNR = 10 log10(1 / mean (edit - source)^2) in decibels, over pixels and channels in [0, 1], outside the mask's region.
-Pixels that are all equal have no PSNR; they count as 100 dB, as does whatever is above.
+Values are capped at 100 dB. Equal images, whose PSNR is infinite, also count as 100 dB.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ MAX_DECIBELS = 100.0
 
 
 class Psnr(ImageMetric):
-    """The peak signal-to-noise ratio; with a mask, of what lies outside its region."""
+    """The peak signal-to-noise ratio. With a mask, only pixels outside its region count."""
 
     info = MetricInfo(
         "psnr",
-        "how faithful pixels are to the source's, outside the mask if there is one",
+        "fidelity of pixels to the source's, outside the mask if there is one",
         (Metric("psnr", "peak signal-to-noise ratio", 0.0, MAX_DECIBELS),),
         "dB",
         needs=("source", "mask"),

@@ -1,7 +1,7 @@
-"""Which texts an instruction wants in a picture, or out of it, and how far they can be read.
+"""Texts that an instruction asks to add to an image or remove from it, and the error rate of the text that was read.
 
-Texts stand in quotation marks, in a clause that speaks of text or of writing it, gives somebody
-words to say, or names what is printed.
+A text is recognised if it is in quotation marks and its clause mentions text or writing, introduces
+something a character says, or names a printed object.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ _MAX_READ_LENGTH = 5_000
 
 
 class RequestedText(NamedTuple):
-    """Texts that are to be there, texts that are to be gone, and whether all text is to go."""
+    """The texts that the edit should show, the texts to remove, and whether to remove all text."""
 
     wanted: tuple[str, ...] = ()
     removed: tuple[str, ...] = ()
@@ -77,64 +77,64 @@ class RequestedText(NamedTuple):
 
 @cache_by_text(1 << 22)
 def find_requested_text(instruction: str) -> RequestedText:
-    """What an instruction says about text.
+    """Find the texts that an instruction asks to add or remove.
 
     >>> find_requested_text('Change the sign from "OPEN" to "CLOSED".')
     RequestedText(wanted=('CLOSED',), removed=('OPEN',), all_removed=False)
     """
     quotes = list(_QUOTED.finditer(instruction))
-    # What is quoted does not end a clause, and says nothing in it.
+    # Blank out quoted texts: their punctuation does not end a clause, and their words do not describe one.
     open_ = _QUOTED.sub(lambda match: '"' * len(match[0]), instruction)
     ends = [end.start() for end in _CLAUSE.finditer(open_)]
-    speaking = {bisect(ends, word.start()) for word in _MENTIONS_TEXT.finditer(open_)}  # of the clauses
+    text_clauses = {bisect(ends, word.start()) for word in _MENTIONS_TEXT.finditer(open_)}
     found: dict[str, list[str]] = {"wanted": [], "removed": [], "neither": []}
-    takes_its_place = ""  # what becomes of the text that another one makes room for
-    spoken, becomes = False, ""
+    replacement_outcome = ""  # outcome of the next text, if it replaces this one
+    is_text, operation = False, ""
     for at, quote in enumerate(quotes):
         text = next(part for part in quote.groups() if part is not None).strip().rstrip(",.;:")
         start = quotes[at - 1].end() if at else 0
         before = _CLAUSE.split(open_[start : quote.start()])[-1]
         added = _ADDS.search(before)
-        spoken = bool(
-            bisect(ends, quote.start()) in speaking
+        is_text = bool(
+            bisect(ends, quote.start()) in text_clauses
             or _INTRODUCES_TEXT.search(before)
-            or (added and (spoken or added[0].strip() != "and"))
+            or (added and (is_text or added[0].strip() != "and"))
         )
-        if not normalise_for_comparison(text) or _PLACEHOLDER.search(text) or not (spoken or takes_its_place):
+        if not normalise_for_comparison(text) or _PLACEHOLDER.search(text) or not (is_text or replacement_outcome):
             continue
-        if takes_its_place and _REPLACEMENT_LINK.search(before):
-            found[takes_its_place].append(text)
-            takes_its_place = becomes = ""
+        if replacement_outcome and _REPLACEMENT_LINK.search(before):
+            found[replacement_outcome].append(text)
+            replacement_outcome = operation = ""
             continue
         following = quotes[at + 1].start() if at + 1 < len(quotes) else 0
         between = instruction[quote.end() : following]
         replaced = _REPLACES.search(before.rpartition(",")[2]) and following and _REPLACEMENT_LINK.search(between)
         if not _LISTED.fullmatch(open_, start, quote.start()):
-            becomes = _find_operation(before)
-        takes_its_place = ""
+            operation = _find_operation(before)
+        replacement_outcome = ""
         if replaced:
-            takes_its_place = "neither" if becomes == "spared" else "wanted"
-        gone = becomes == "removed" or (replaced and becomes != "spared")
-        found["neither" if becomes == "barred" else "removed" if gone else "wanted"].append(text)
+            replacement_outcome = "neither" if operation == "spared" else "wanted"
+        gone = operation == "removed" or (replaced and operation != "spared")
+        found["neither" if operation == "barred" else "removed" if gone else "wanted"].append(text)
     everything = not quotes and bool(_ALL_TEXT.search(instruction)) and not _SPARED_TEXT.search(instruction)
     wanted, removed = (tuple(dict.fromkeys(found[name])) for name in ("wanted", "removed"))
     return RequestedText(wanted, removed, everything)
 
 
 def _find_operation(before: str) -> str:
-    """What the words in front of a text do with it last: `spared`, `barred`, `removed`, `added`."""
+    """Return the last operation in the words before a text: `spared`, `barred`, `removed`, `added` or empty."""
     last = deque(_TEXT_OPERATION.finditer(before), maxlen=1)
     return (last[0].lastgroup or "") if last else ""
 
 
 def normalise_for_comparison(text: str) -> str:
-    """A text as it is compared: without spaces, case, the width of letters, or what has none."""
+    """Return a text for comparison: without spaces, case, width variants and invisible characters."""
     letters = "".join(unicodedata.normalize("NFKC", text).casefold().split())
     return "".join(letter for letter in letters if unicodedata.category(letter) != "Cf")
 
 
 def character_error_rate(wanted: str, read: str) -> float:
-    """The share of a text's characters that are wrong where it is best read: 0 is all right, 1 is nothing there.
+    """Return the share of wrong characters in the best match of a wanted text: 0 is a perfect match, 1 is none.
 
     >>> character_error_rate("OPEN", "we are 0pen today")
     0.25
@@ -142,12 +142,12 @@ def character_error_rate(wanted: str, read: str) -> float:
     one, other = normalise_for_comparison(wanted), normalise_for_comparison(read)[:_MAX_READ_LENGTH]
     if one in other:
         return 0.0
-    # Levenshtein's table, whose first row is zero: the text may begin anywhere, and end anywhere.
+    # Levenshtein distance with a zero first row: the match may begin and end anywhere.
     row = [0] * (len(other) + 1)
     for at, letter in enumerate(one, 1):
         corner, row[0] = row[0], at
-        for across, there in enumerate(other, 1):
-            above = row[across]
-            row[across] = min(corner + (letter != there), above + 1, row[across - 1] + 1)
+        for column, read_letter in enumerate(other, 1):
+            above = row[column]
+            row[column] = min(corner + (letter != read_letter), above + 1, row[column - 1] + 1)
             corner = above
     return min(row) / len(one)

@@ -1,12 +1,14 @@
-"""How alike the structure of an edit and of its source is (SSIM, Wang et al. 2004; MS-SSIM, Wang et al. 2003).
+"""Structural similarity of an edit and its source (SSIM, Wang et al. 2004; MS-SSIM, Wang et al. 2003).
 
-As ICE-Bench's release computes it, which takes it from pyiqa: on luma in whole numbers
-(0.299 R + 0.587 G + 0.114 B), with a Gaussian window of 11 pixels and sigma 1.5, only where the
-whole window lies in the picture, without making large pictures smaller; where contrast and
-structure of a window speak against each other (a negative product), it counts as 0.
+SSIM is computed as in ICE-Bench's release, which uses pyiqa:
 
-MS-SSIM = cs_1^0.0448 cs_2^0.2856 cs_3^0.3001 cs_4^0.2363 ssim_5^0.1333 over five scales, each half as large as the one
-before (means of 2 x 2 pixels); cs is the mean of contrast and structure alone, and a negative mean counts as 0.
+- Luma (0.299 R + 0.587 G + 0.114 B) is rounded to integers.
+- The window is a Gaussian of 11 pixels with sigma 1.5. Only windows that are completely inside the image count.
+- Large images are not scaled down.
+- A window with a negative contrast-structure term counts as 0.
+
+MS-SSIM = cs_1^0.0448 cs_2^0.2856 cs_3^0.3001 cs_4^0.2363 ssim_5^0.1333 over five scales, each half the size of the
+previous one (means of 2 x 2 pixels). cs is the mean contrast-structure term; a negative mean counts as 0.
 """
 
 from __future__ import annotations
@@ -38,7 +40,7 @@ class Ssim(ImageMetric):
 
     info = MetricInfo(
         "ssim",
-        "how alike the structure of edit and source is",
+        "structural similarity of edit and source",
         (Metric("ssim", "SSIM of luma", 0.0, 1.0),),
         "similarity",
         needs=("source",),
@@ -57,7 +59,7 @@ class MsSsim(ImageMetric):
 
     info = MetricInfo(
         "ms_ssim",
-        "how alike the structure of edit and source is, over five scales",
+        "structural similarity of edit and source, over five scales",
         (Metric("ms_ssim", "MS-SSIM of luma", 0.0, 1.0),),
         "similarity",
         needs=("source",),
@@ -72,7 +74,7 @@ class MsSsim(ImageMetric):
 
 
 def luma(image: Image.Image) -> Luma:
-    """How light each pixel is, in whole numbers from 0 to 255."""
+    """Return the luma of each pixel as an integer from 0 to 255."""
     import cv2
 
     pixels = np.asarray(image)
@@ -84,12 +86,15 @@ def luma(image: Image.Image) -> Luma:
 
 
 def ssim(first: Luma, second: Luma, *, clipped: bool = True) -> float:
-    """Return the mean SSIM of two lumas of one size; if not `clipped`, negative windows count, as in the paper."""
+    """Return the mean SSIM of two luma images of the same size.
+
+    If `clipped`, a negative contrast-structure term counts as 0. The paper does not clip.
+    """
     return _mean_terms(first, second, clipped)[0]
 
 
 def ms_ssim(first: Luma, second: Luma) -> float:
-    """Return the MS-SSIM of two lumas of one size, both of whose sides have `MIN_SIDE` pixels or more."""
+    """Return the MS-SSIM of two luma images of the same size, with sides of at least `MIN_SIDE` pixels."""
     a, b = first.astype(np.float64), second.astype(np.float64)
     found = 1.0
     for weight in SCALE_WEIGHTS[:-1]:
@@ -99,14 +104,14 @@ def ms_ssim(first: Luma, second: Luma) -> float:
 
 
 def _halve(image: Floats) -> Floats:
-    """Return the means of 2 x 2 pixels; a last odd row or column is left out."""
+    """Return the means of 2 x 2 pixels. The last row or column is dropped if their number is odd."""
     height, width = image.shape[0] // 2 * 2, image.shape[1] // 2 * 2
     even: Floats = image[:height, :width].reshape(height // 2, 2, width // 2, 2).mean(axis=(1, 3))
     return even
 
 
 def _mean_terms(first: Luma | Floats, second: Luma | Floats, clipped: bool) -> tuple[float, float]:
-    """Return the means over all windows of SSIM, and of contrast and structure alone."""
+    """Return the means of SSIM and of the contrast-structure term over all windows."""
     edge = WINDOW // 2
     inner = int(first.shape[0]) - 2 * edge, int(first.shape[1]) - 2 * edge
 
@@ -114,7 +119,7 @@ def _mean_terms(first: Luma | Floats, second: Luma | Floats, clipped: bool) -> t
         rows = slice(top, top + _STRIP_ROWS + 2 * edge)
         return _strip_sums(first[rows], second[rows], edge, clipped)
 
-    # Strip by strip: what does not fit into the processor's cache takes twice as long.
+    # Strip by strip: an array that exceeds the processor's cache takes twice as long.
     with ThreadPoolExecutor(_THREADS) as pool:
         sums = list(pool.map(strip, range(0, inner[0], _STRIP_ROWS)))
     windows = inner[0] * inner[1]
@@ -122,7 +127,7 @@ def _mean_terms(first: Luma | Floats, second: Luma | Floats, clipped: bool) -> t
 
 
 def _strip_sums(first: Luma | Floats, second: Luma | Floats, edge: int, clipped: bool) -> tuple[float, float]:
-    """The sums of SSIM, and of contrast and structure alone, over all windows in a strip."""
+    """Return the sums of SSIM and of the contrast-structure term over all windows in a strip."""
     import cv2
 
     a, b = first.astype(np.float64), second.astype(np.float64)

@@ -1,7 +1,7 @@
-"""Whether an edit has the style of its reference: cos of CSD's style descriptors.
+"""Similarity of the styles of an edit and its reference: cosine of CSD style descriptors.
 
-CSD is a CLIP ViT-L/14 whose last projection was trained for style. Its checkpoint holds the
-network in OpenAI's naming; it is read into transformers' CLIP, so that nothing else is needed.
+CSD is a CLIP ViT-L/14 whose last projection was trained for style. Its checkpoint uses OpenAI's names of
+weights. They are renamed and loaded into transformers' CLIP, which avoids another dependency.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ MODEL = ModelInfo(
 )
 _WEIGHT_FILES = ("pytorch_model.bin", "csd_vit_l.pth", "csd_vit-l.pth", "model.safetensors")
 _MEAN, _STD = (0.48145466, 0.4578275, 0.40821073), (0.26862954, 0.26130258, 0.27577711)
-_HEAD_WIDTH = 64  # values in each of a CLIP's attention heads
+_HEAD_WIDTH = 64  # values per attention head of CLIP
 _WEIGHT_NAMES = {
     "class_embedding": "embeddings.class_embedding",
     "positional_embedding": "embeddings.position_embedding.weight",
@@ -50,7 +50,7 @@ _WEIGHT_NAMES = {
 
 
 class Csd(ModelExtractor):
-    """CSD's network and its projection for style, from a checkpoint."""
+    """CSD's network with its style projection, from a checkpoint."""
 
     info, kind = MODEL, "csd"
 
@@ -58,8 +58,8 @@ class Csd(ModelExtractor):
         torch, network, style, side = self._model.get()
         pixels = torch.from_numpy(np.stack([preprocess_image(image, side) for image in images_of(items)]))
         with torch.inference_mode():
-            made = network(pixel_values=pixels.to(style.device)).pooler_output @ style
-            return list(torch.nn.functional.normalize(made, dim=1).cpu().numpy())
+            vectors = network(pixel_values=pixels.to(style.device)).pooler_output @ style
+            return list(torch.nn.functional.normalize(vectors, dim=1).cpu().numpy())
 
     def _load(self) -> tuple[Any, Any, Any, int]:
         torch = import_library("torch", "local", "CSD")
@@ -69,7 +69,7 @@ class Csd(ModelExtractor):
 
 
 def _build_network(weights: Mapping[str, Any], where: str, device: str) -> tuple[Any, Any, int]:
-    """The network, the projection for style, and the side of its pictures."""
+    """Return the network, the style projection and the side of its input images."""
     transformers = import_module("transformers")
     inside = {k.removeprefix("backbone."): v for k, v in weights.items() if k[:9] == "backbone."}
     try:
@@ -90,16 +90,16 @@ def _build_network(weights: Mapping[str, Any], where: str, device: str) -> tuple
         wanted = network.state_dict()
         start = "vision_model." if any(k.startswith("vision_model.") for k in wanted) else ""
         named = {start + name: one for name, one in _rename_weights(inside, width).items()}
-        # Positions are numbers that transformers keeps, and the projection was taken away.
+        # transformers creates position_ids itself, and the checkpoint lacks CLIP's own projection.
         network.load_state_dict({k: named[k].float() for k in wanted if not k.endswith("position_ids")}, strict=False)
     except (KeyError, ValueError, RuntimeError, IndexError) as error:
         reason = str(error).strip().partition("\n")[0]
-        raise CrevalError(f"{where} is no CSD checkpoint: {reason}") from error
+        raise CrevalError(f"{where} is not a CSD checkpoint: {reason}") from error
     return network.to(device).eval(), style.to(device), grid * side
 
 
 def _rename_weights(inside: Mapping[str, Any], width: int) -> dict[str, Any]:
-    """OpenAI's names as transformers'; there one matrix holds what here are three."""
+    """Rename weights from OpenAI's to transformers' names. OpenAI's joint q, k, v matrix is split into three."""
     found = {}
     for name, one in inside.items():
         for old, new in _WEIGHT_NAMES.items():
@@ -115,25 +115,25 @@ def _rename_weights(inside: Mapping[str, Any], width: int) -> dict[str, Any]:
 
 
 def preprocess_image(image: Image.Image, side: int) -> NDArray[np.float32]:
-    """A picture as CLIP was trained on: the middle of it, of this side, with channels in front."""
+    """Return an image as CLIP's input: scaled, cropped to a square of this side and normalised, channels first."""
     check_shape(image, side)
     width, height = image.size
     short = min(width, height)
     size = (side * width // short, side * height // short)
     image = image.resize(size, Image.Resampling.BICUBIC)
     left, top = round((size[0] - side) / 2), round((size[1] - side) / 2)
-    middle = image.crop((left, top, left + side, top + side))
-    pixels = np.asarray(middle, dtype=np.float32) / 255
+    centre = image.crop((left, top, left + side, top + side))
+    pixels = np.asarray(centre, dtype=np.float32) / 255
     mean, spread = (np.array(given, dtype=np.float32) for given in (_MEAN, _STD))
     return np.ascontiguousarray(((pixels - mean) / spread).transpose(2, 0, 1))
 
 
 class StyleSimilarity(ModelMetric):
-    """How alike the styles of the edit and of the first reference are."""
+    """The similarity of the styles of the edit and the first reference."""
 
     info = MetricInfo(
         "style",
-        "how alike the styles of edit and reference are",
+        "similarity of the styles of edit and reference",
         (Metric("style", "cosine of edit and reference", -1.0, 1.0),),
         "cosine",
         needs=("reference",),

@@ -1,7 +1,7 @@
-"""Whether the subject of a reference is in an edit: cos of DINOv2's vectors.
+"""Similarity of the subjects of an edit and its reference: cosine of DINOv2 vectors (ICE-Bench's DINO-ref).
 
-A picture's vector is the mean of all its tokens of the last layer, the class token among them;
-where there is a mask, what lies outside its region is painted white first (ICE-Bench's DINO-ref).
+The vector of an image is the mean of all tokens of the last layer, including the class token. If there is a
+mask, the area outside its region is painted white first.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ class Dino(TransformersExtractor):
         with self.session() as (processor, model):
             check_processor_shapes(processor, images)
             inputs = processor(images=images, return_tensors="pt").to(model.device)
-            made = model(**inputs).last_hidden_state.mean(dim=1)
-            return list(made.cpu().numpy().astype(np.float32))
+            vectors = model(**inputs).last_hidden_state.mean(dim=1)
+            return list(vectors.cpu().numpy().astype(np.float32))
 
 
 class SubjectSimilarity(ModelMetric):
-    """How alike the edit, or its edited region, and the first reference are."""
+    """The similarity of the edit, or its masked region, and the first reference."""
 
     info = MetricInfo(
         "subject",
-        "how alike the subjects of edit and reference are",
+        "similarity of the subjects of edit and reference",
         (Metric("subject", "cosine of edit and reference", -1.0, 1.0),),
         "cosine",
         needs=("reference", "mask"),

@@ -1,7 +1,7 @@
-"""Whether the text that an instruction wants is in the edit, and the text that is to go is gone.
+"""Accuracy of text in an edit: wanted text is present, and text to remove is gone.
 
-What can be read is read by RapidOCR, which ships its models. Which texts are meant comes with the measurement
-(`wanted`, `removed`), or from the instruction: they stand in quotation marks, or all text of the source is to go.
+Text is read by RapidOCR, which ships its models. The texts come from the measurement (`wanted`, `removed`), or
+from the instruction: those in quotation marks, or all text of the source if the instruction says to remove it.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from creval.metrics.requested_text import (
 
 MODEL = ModelInfo("text", "RapidOCR's own", 27, "Apache-2.0", "https://github.com/RapidAI/RapidOCR", "shipped")
 _REMOVED_THRESHOLD = 1 / 3
-"""A text is gone where more than this share of it can no longer be read."""
-_NO_SOURCE = "the source is needed to see what is gone, and there is none"
-_MIN_LINE_LENGTH = 2  # characters of a line in the source that is to go; less is noise
+"""A text counts as gone if its character error rate exceeds this."""
+_NO_SOURCE = "the sample has no source, which is needed to measure removed text"
+_MIN_LINE_LENGTH = 2  # characters; shorter lines in the source are noise
 
 
 class TextReader(FeatureExtractor):
-    """RapidOCR: of an image it makes the lines that it reads, from top to bottom, as JSON of texts and places."""
+    """RapidOCR. Returns the lines of an image, from top to bottom, as JSON of texts and positions."""
 
     batch_size = 1
 
@@ -43,7 +43,7 @@ class TextReader(FeatureExtractor):
 
     def extract(self, items: Sequence[ExtractorInput]) -> list[FeatureArray]:
         engine = self._model.get()
-        read = [_read_lines(engine, thing) for thing in items if isinstance(thing, LazyImage)]
+        read = [_read_lines(engine, item) for item in items if isinstance(item, LazyImage)]
         return [np.frombuffer(json.dumps(lines).encode(), dtype=np.uint8) for lines in read]
 
 
@@ -61,7 +61,7 @@ def _load_engine() -> Any:
 
 
 class TextLine(NamedTuple):
-    """A line of text, and where its middle lies, as a share of width and height."""
+    """A line of text and its centre, as a share of the image's width and height."""
 
     text: str
     x: float
@@ -69,20 +69,20 @@ class TextLine(NamedTuple):
 
 
 def _read_lines(engine: Any, image: LazyImage) -> list[TextLine]:
-    # It expects the order of colours that OpenCV has.
+    # RapidOCR expects BGR.
     found = engine(np.ascontiguousarray(np.asarray(image.image)[..., ::-1]))
     if not found.txts:
         return []
-    places = np.clip(np.mean(found.boxes, axis=1) / image.image.size, 0, 1).tolist()
-    return [TextLine(str(text), *place) for text, place in zip(found.txts, places, strict=True)]
+    centres = np.clip(np.mean(found.boxes, axis=1) / image.image.size, 0, 1).tolist()
+    return [TextLine(str(text), *centre) for text, centre in zip(found.txts, centres, strict=True)]
 
 
 class TextAccuracy(ImageMetric):
-    """Three values, as far as an instruction asks for them."""
+    """Accuracy of wanted and removed text. Only the values that the instruction calls for are returned."""
 
     info = MetricInfo(
         "text",
-        "whether wanted text is in the edit, and unwanted text is gone",
+        "presence of wanted text and absence of removed text in the edit",
         (
             Metric("text_there", "share of the wanted texts that can be read", 0.0, 1.0),
             Metric("text_error", "character error rate of the wanted texts", 0.0, 1.0, False),
@@ -133,21 +133,21 @@ class TextAccuracy(ImageMetric):
 def _removed_share(
     texts: RequestedText, source: Sequence[TextLine], edit: Sequence[TextLine], inputs: MetricInputs
 ) -> float:
-    """Return the share of the texts to remove that are gone, of those that can be read in the source."""
-    there = _lines_in_region(source, inputs)
-    before, after = "\n".join(there), "\n".join(_lines_in_region(edit, inputs))
+    """Return the share of texts to remove that are gone, among those that can be read in the source."""
+    source_lines = _lines_in_region(source, inputs)
+    before, after = "\n".join(source_lines), "\n".join(_lines_in_region(edit, inputs))
     if texts.all_removed:
-        removed = [line for line in there if len(normalise_for_comparison(line)) >= _MIN_LINE_LENGTH]
+        removed = [line for line in source_lines if len(normalise_for_comparison(line)) >= _MIN_LINE_LENGTH]
     else:
         removed = [text for text in texts.removed if character_error_rate(text, before) <= _REMOVED_THRESHOLD]
     if not removed:
         where = "in the source" if inputs.mask is None else "in the mask's region of the source"
-        raise NotMeasurable(f"what is to go cannot be read {where}")
+        raise NotMeasurable(f"the text to remove cannot be read {where}")
     return sum(character_error_rate(text, after) > _REMOVED_THRESHOLD for text in removed) / len(removed)
 
 
 def _lines_in_region(lines: Sequence[TextLine], inputs: MetricInputs) -> list[str]:
-    """The lines whose middle lies where the mask lets edit; all of them without one."""
+    """Return the lines whose centre is in the mask's region, or all lines if there is no mask."""
     region = None if inputs.mask is None else inputs.editable_region(inputs.mask.image.size)
     if region is None:
         return [line.text for line in lines]
@@ -158,15 +158,15 @@ def _lines_in_region(lines: Sequence[TextLine], inputs: MetricInputs) -> list[st
 
 
 def get_requested_text(inputs: MetricInputs) -> RequestedText:
-    """The texts that a measurement, or else the instruction, is about."""
+    """Return the texts that the measurement names, or else those in the instruction."""
     given = inputs.parameters
     if "wanted" in given or "removed" in given:
         wanted, removed = (filter(normalise_for_comparison, given.get(name, ())) for name in ("wanted", "removed"))
         found = RequestedText(tuple(wanted), tuple(removed))
-        lacking = "the texts to look for are empty"
+        problem = "the texts to look for are empty"
     else:
         found = find_requested_text(inputs.sample.instruction)
-        lacking = "the instruction names no text in quotation marks"
+        problem = "the instruction names no text in quotation marks"
     if not any(found):
-        raise NotMeasurable(lacking)
+        raise NotMeasurable(problem)
     return found

@@ -1,9 +1,12 @@
-"""`python:module:name` and `command:TEMPLATE`: metrics of the user's.
+"""Custom metrics: `python:MODULE:NAME` and `command:TEMPLATE`.
 
-A class is an `ImageMetric`. A function is called with what it takes of `edit`, `source`, `mask` (PIL
-images), `reference` and `instruction`. A program has the places `{edit}`, `{source}`, `{mask}`,
-`{references}`, `{instruction}` and `{output}`, and writes a number there. Both give one value, from 0
-to 1 unless a class says otherwise; it is named as the function or the program.
+- A class is a subclass of `ImageMetric`.
+- A function is called with those of `edit`, `source`, `mask`, `reference` (PIL images) and `instruction`
+  that are among its parameters. It returns a number.
+- A command has the placeholders `{edit}`, `{source}`, `{mask}`, `{references}`, `{instruction}` and
+  `{output}`. The program writes a number to the file `{output}`.
+
+A function or program has one value, from 0 to 1, with the name of the function or program.
 """
 
 from __future__ import annotations
@@ -28,25 +31,25 @@ from creval.providers.user_programs import ProgramTemplate, run_program
 
 PLACEHOLDERS = ("edit", "source", "source?", "mask", "mask?", "references", "instruction", "output")
 _TIMEOUT = 600.0
-_MAX_NUMBER_BYTES = 1 << 16  # of a file that holds one number
+_MAX_NUMBER_BYTES = 1 << 16  # size limit of the output file
 
 
 @lru_cache(maxsize=64)
 def user_metric_class(spec: str) -> type[ImageMetric]:
-    """Return the class that `python:...` or `command:...` stands for."""
+    """Return the metric class of `python:...` or `command:...`."""
     kind, _, rest = spec.partition(":")
     if kind == "command":
         return _make_class(spec, _program_name(rest), _CommandMetric, {"template": _open_template(rest)})
     found = import_callable(rest)
     if isinstance(found, type):
         if not issubclass(found, ImageMetric):
-            raise CrevalError(f"{spec} is not an ImageMetric.")
+            raise CrevalError(f"{spec} is not a subclass of ImageMetric.")
         return found
     return function_metric_class(found, spec)
 
 
 def user_code_digests(spec: str) -> dict[str, str]:
-    """Return the digests of the code that `python:...` or `command:...` stands for, once it was opened."""
+    """Return the digests of the code of `python:...` or `command:...`, which must have been opened before."""
     kind, _, rest = spec.partition(":")
     return _open_template(rest).digests if kind == "command" else module_digests(rest.rpartition(":")[0])
 
@@ -56,13 +59,13 @@ def _open_template(template: str) -> ProgramTemplate:
 
 
 def function_metric_class(function: Callable[..., Any], spec: str = "") -> type[ImageMetric]:
-    """Return a metric class that measures with a function."""
+    """Return a metric class that calls a function."""
     name = getattr(function, "__name__", "function")
     return _make_class(spec or name, name, _FunctionMetric, {"function": staticmethod(function)})
 
 
 def _make_class(spec: str, value: str, base: type[ImageMetric], attributes: dict[str, Any]) -> type[ImageMetric]:
-    info = MetricInfo(spec, spec, (Metric(value, value, 0.0, 1.0),), "as the user's code gives it")
+    info = MetricInfo(spec, spec, (Metric(value, value, 0.0, 1.0),), "as returned by the custom code")
     return type(base.__name__.strip("_"), (base,), {"info": info, **attributes})
 
 
@@ -96,7 +99,7 @@ class _CommandMetric(ImageMetric):
         sample = inputs.sample
         source, mask = (str(path.absolute()) if path else "" for path in (sample.source, sample.mask))
         if "source" in self.template.placeholders and not source:
-            raise NotMeasurable("there is no source to compare with")
+            raise NotMeasurable("the sample has no source to compare with")
         with temporary_folder() as folder:
             output = folder / "value.txt"
             arguments = self.template.fill(
@@ -111,11 +114,11 @@ class _CommandMetric(ImageMetric):
                     "output": str(output),
                 }
             )
-            said = ""
+            printed = ""
             try:
-                said = asyncio.run(run_program(self.name, arguments, _TIMEOUT))
+                printed = asyncio.run(run_program(self.name, arguments, _TIMEOUT))
                 return {self.info.values[0].name: float(read_text(output, max_bytes=_MAX_NUMBER_BYTES))}
             except CallError as error:
                 raise NotMeasurable(str(error)) from error
             except (OSError, ValueError) as error:
-                raise NotMeasurable(f"the program wrote no number to {{output}}: {said}".strip(": ")) from error
+                raise NotMeasurable(f"the program wrote no number to {{output}}: {printed}".strip(": ")) from error

@@ -1,1 +1,1 @@
-"""Reaching models: HTTP, wire formats, specs, prices and the Hugging Face hub."""
+"""Access to models: HTTP, wire formats, addresses and keys, prices, user code and the Hugging Face hub."""

@@ -9,32 +9,32 @@ from urllib.parse import urlsplit
 from creval.core.errors import CrevalError
 
 _EXAMPLE = "openai:MODEL@http://host:8000/v1"
-# What stands behind an at sign and can only be meant as an address; a revision (`model@001`) is none.
+# Text after an at sign that can only be meant as an address. A revision (`model@001`) does not match.
 _ADDRESS = re.compile(r"[:/\\@\s.]|localhost", re.IGNORECASE)
 
 
 def read_api_key(key_env: str, owner: str, *, required: bool) -> str:
-    """The key in an environment variable; empty where there is none and none is needed."""
+    """Return the API key in an environment variable, or an empty string if there is none and it is not required."""
     key = os.environ.get(key_env, "").strip()
     if not key and required:
-        raise CrevalError(f"{owner}: put the key into the environment variable {key_env}.")
+        raise CrevalError(f"{owner}: set the environment variable {key_env} to the API key.")
     if not key.isascii() or not key.isprintable():
-        raise CrevalError(f"the key in {key_env} holds characters that no key has.")
+        raise CrevalError(f"the key in {key_env} contains characters that are invalid in a key.")
     return key
 
 
 def show_spec(spec: str) -> str:
-    """Return a spec for an error: without what may be an address, which may hold a password where it is malformed."""
+    """Return a spec for an error message, without its address, which may contain a password."""
     kind, colon, _ = spec.partition(":")
     return f"{kind.partition('@')[0]}{colon}..." if "@" in spec else spec
 
 
 def split_address(rest: str, field: str = "judge") -> tuple[str, str, str]:
-    """`MODEL@URL` in its parts; the at sign is empty where there is no address."""
+    """Split `MODEL@URL` into model, at sign and address. The last two are empty if there is no address."""
     match = re.search(r"@(?=https?://)", rest, re.IGNORECASE)
-    # What is malformed is not shown: it may hold a password.
+    # A malformed address is not shown, since it may contain a password.
     if _holds_address(rest if match is None else rest[: match.start()]):
-        raise CrevalError(f"`{field}`: an address begins with http:// or https://, as in {_EXAMPLE}.")
+        raise CrevalError(f"`{field}`: the address must begin with http:// or https://, as in {_EXAMPLE}.")
     if match is None:
         return rest.strip(), "", ""
     model, url = rest[: match.start()].strip(), rest[match.end() :].strip().rstrip("/")
@@ -42,18 +42,18 @@ def split_address(rest: str, field: str = "judge") -> tuple[str, str, str]:
         parts = urlsplit(url)
         host, _ = parts.hostname, parts.port
     except ValueError:
-        raise CrevalError(f"`{field}`: the address of {model} is not one: give it like http://host:8000/v1.") from None
+        raise CrevalError(f"`{field}`: the address of {model} is invalid. Give one like http://host:8000/v1.") from None
     if not host or "@" in url or parts.query or parts.fragment or re.search(r"[\s\\=]", url):
         raise CrevalError(
             f"`{field}`: the address of {model} must be like http://host:8000/v1, without a user, "
-            "a key or a query in it. A key belongs into an environment variable (`key_env`)."
+            "a key or a query. Put the key into an environment variable (`key_env`)."
         )
     return model, "@", url.removesuffix("/chat/completions")
 
 
 def _holds_address(name: str) -> bool:
-    """Whether there is an address where a model's name should be."""
-    model, at, behind = name[1:].partition("@")  # some names begin with an at sign
+    """Return True if a model's name contains an address."""
+    model, at, rest = name[1:].partition("@")  # some names begin with an at sign
     return bool(
-        re.search(r":[/\\]|//|[?=]|https?[:/\\]", name, re.I) or (at and (":" in model or _ADDRESS.search(behind)))
+        re.search(r":[/\\]|//|[?=]|https?[:/\\]", name, re.I) or (at and (":" in model or _ADDRESS.search(rest)))
     )

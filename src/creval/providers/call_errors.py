@@ -1,4 +1,4 @@
-"""Errors of calls to models."""
+"""Errors of calls to models: `CallError`, `Refused` and `ProviderUnusable`."""
 
 from __future__ import annotations
 
@@ -6,16 +6,17 @@ from creval.core.errors import CrevalError
 from creval.core.redaction import hide_secrets
 
 REFUSALS = ("content filter", "refused")
-"""The kinds of errors that say that a model declines."""
+"""The kinds of errors that mean that a model declined."""
 FUNCTION_FAILED, PROGRAM_FAILED = "the function failed", "the program failed"
 _USER_CODE = (FUNCTION_FAILED, PROGRAM_FAILED)
 
 
 class CallError(Exception):
-    """A call that brought no answer. `kind` is what is counted; `retry_after` what the server asks for.
+    """A failed call.
 
-    `retryable` says whether the same call can succeed later; `overloaded` that there were too many; `billed`
-    that the judge may have done its work. `cost` is what such attempts may have cost.
+    `kind` is the category that is counted in summaries. `retryable`: the same call may succeed later. `overloaded`: the
+    server received too many calls. `billed`: the call may be charged. `retry_after` is the wait in seconds that the
+    server asked for. `cost` is the possible cost of the failed attempts.
     """
 
     cost = 0.0
@@ -36,13 +37,13 @@ class CallError(Exception):
         self.billed = billed
 
     def repeats(self, before: CallError | None) -> bool:
-        """Return whether a user's code failed just as it did before, so that another attempt would fail as well."""
+        """Return True if a user's code failed with the same message as before, so that a retry is pointless."""
         return before is not None and self.kind in _USER_CODE and str(self) == str(before)
 
 
 class Refused(Exception):  # noqa: N818
-    """Raised by a user's function that declines to edit or to answer. The text is the reason."""
+    """Raised by a user's function that declines to edit or to answer. The message is the reason."""
 
 
 class ProviderUnusable(CrevalError):  # noqa: N818
-    """A judge that will answer nothing until somebody mends something: key, model, credit."""
+    """A problem that makes all calls to a provider fail until the user fixes it: key, model name, credit."""

@@ -1,7 +1,7 @@
-"""Who serves models over the OpenAI chat wire format, and what they are known to take.
+"""Known providers of the OpenAI chat API, their features, and list prices of models.
 
-Prices are list prices in US dollars for a million tokens in and out, as published in autumn 2026;
-`--price` replaces them.
+Prices are in US dollars per million input and output tokens, as published in autumn 2026. `--price`
+overrides them.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from creval.providers.pricing import Price
 
 @dataclass(frozen=True)
 class ChatProvider:
-    """A provider's address, the environment variable that holds the key, and what it takes.
+    """A provider's address, the environment variable of its API key, and its features.
 
-    What is not known to be refused is tried, and the judge learns from the first refusal. `max_reply_tokens`
-    is a limit on a reply's tokens, sent where leaving it out costs something. `is_rehearsal`: it is creval's own
-    `fake-server`, whose replies say so and are nobody's answers.
+    A feature that may be supported is tried, and is dropped after the first refusal. `max_reply_tokens` limits the
+    tokens of a reply. It is set if omitting it has a cost. `is_rehearsal`: the provider is creval's `fake-server`,
+    whose marked replies are not real answers.
     """
 
     name: str
@@ -42,7 +42,7 @@ CHAT_PROVIDERS = {
             "GEMINI_API_KEY",
             supports_logprobs=False,
         ),
-        # It passes over a schema and over log-probabilities without a word.
+        # It silently ignores a schema and log-probabilities.
         ChatProvider(
             "anthropic",
             "https://api.anthropic.com/v1",
@@ -50,7 +50,7 @@ CHAT_PROVIDERS = {
             supports_schema=False,
             supports_logprobs=False,
         ),
-        # Without a limit it reserves credit for the longest reply that the model can give.
+        # Without a limit, it reserves credit for the longest possible reply.
         ChatProvider("openrouter", "https://openrouter.ai/api/v1", "OPENROUTER_API_KEY", max_reply_tokens=8192),
         ChatProvider("dashscope", "https://dashscope-intl.aliyuncs.com/compatible-mode/v1", "DASHSCOPE_API_KEY"),
         ChatProvider("rehearsal", "http://127.0.0.1:8099/v1", "CREVAL_API_KEY", is_rehearsal=True),
@@ -60,7 +60,7 @@ CHAT_PROVIDERS = {
 REHEARSAL_MARK = "creval-rehearsal"
 """The `system_fingerprint` of every reply of `creval fake-server`."""
 CUSTOM_SERVER_KEY_ENV = "CREVAL_API_KEY"
-"""Where the key for a server of one's own is looked for. A provider's key is never sent there."""
+"""The environment variable of the key for a custom server. A provider's key is never sent there."""
 
 _PRICES = {
     "gpt-4o": (2.5, 10),
@@ -100,17 +100,17 @@ _PRICES = {
 
 
 def has_rehearsal(judge: str) -> bool:
-    """Return whether a judge, or any of a panel, is the rehearsal server."""
+    """Return True if a judge, or a member of a panel, is the rehearsal server."""
     return judge.startswith(("rehearsal:", "panel:rehearsal:"))
 
 
 def describe_judge(judge: str) -> str:
-    """Return the name of a run's judge as it is shown: the rehearsal server's answers are marked."""
+    """Return the name of a run's judge for display, marked if it is the rehearsal server."""
     return f"{judge} (rehearsal answers, not a judge's)" if has_rehearsal(judge) else judge
 
 
 def find_list_price(model: str) -> Price | None:
-    """A model's list price, by its name without vendor and date; none where it is not known.
+    """Return a model's list price, or None if it is unknown. Vendor and date in the name are ignored.
 
     >>> find_list_price("openai/gpt-4o-2024-11-20")
     Price(tokens_in=2.5, tokens_out=10)
@@ -119,7 +119,7 @@ def find_list_price(model: str) -> Price | None:
     while name:
         if name in _PRICES:
             return Price(*_PRICES[name])
-        # Only a date, or the word for the newest, may stand behind a known name.
+        # Only a date or "latest" may follow a known name.
         name, _, end = name.rpartition("-")
         if not (end.isdigit() or end == "latest"):
             return None
@@ -130,11 +130,11 @@ _THINKING_MODELS = re.compile(
     r"o[134](-|$)|gpt-5(?!.*chat)|gemini-2\.5-(pro|flash(?!-lite))|gemini-3|deepseek-r1|qwq|.*(thinking|reason)", re.I
 )
 _THINKING_TOKENS = {"none": 0, "minimal": 0, "low": 200, "medium": 600, "high": 1500}
-"""Tokens that a model thinks for before a reply about images, by `reasoning_effort`: guesses."""
+"""Estimated number of thinking tokens before a reply about images, by `reasoning_effort`."""
 
 
 def guess_thinking_tokens(model: str, parameters: Mapping[str, object]) -> int:
-    """Return how many tokens a model may think for, which are paid as its reply is; 0 for one that does not think.
+    """Return an estimate of a model's thinking tokens, which are charged as output; 0 for other models.
 
     >>> guess_thinking_tokens("gpt-5-mini", {}), guess_thinking_tokens("gpt-4o", {})
     (600, 0)

@@ -1,7 +1,7 @@
-"""A function of the user's in a process of its own, which lives as long as somebody may call it.
+"""Runs a user's function in its own process, which lives until its runner is deleted.
 
-What the function does to its process (exit, change the folder, crash, print, hold memory) does nothing to creval.
-Requests and replies are pickled, over the process's standard input and output.
+The function can exit, change the working directory, crash, print or leak memory without affecting creval. Requests and
+replies are pickled and sent over the process's standard input and output.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ _BOOT = (
     "from creval.providers.function_process import serve; serve(sys.argv.pop(1))"
 )
 _Reply = tuple[int, Any, tuple[str, str, bool] | None]
-"""The number of a call, and its result; or kind, reason and "retryable" of the error."""
-_EXIT_SECONDS = 2.0  # seconds that a process has to end when it is told to
+"""The number of a call, its result, and kind, reason and `retryable` of the error if it failed."""
+_EXIT_SECONDS = 2.0  # seconds that a process has to exit after SIGTERM
 
 
 class _Loaded(NamedTuple):
-    """What a process says of the function that it has imported."""
+    """The description of an imported function, sent by its process."""
 
     signature: FunctionSignature
     digests: dict[str, str]
@@ -47,7 +47,7 @@ class _Loaded(NamedTuple):
 
 
 class ProcessRunner:
-    """The function that `module:name` names. The process is started now, and again if it has ended."""
+    """Runs the function `module:name` in a process. The process is started now, and restarted if it has ended."""
 
     def __init__(self, where: str) -> None:
         split_place(where)
@@ -77,11 +77,11 @@ class ProcessRunner:
         self._process.end(busy=True)
 
     def close(self) -> None:
-        """Keep the process, with the model that it has loaded: it ends with this object."""
+        """Do nothing: the process keeps its loaded model, and ends when this object is deleted."""
 
 
 class _FunctionProcess:
-    """One process, seen from creval's."""
+    """The creval side of one process."""
 
     def __init__(self, where: str, folder: str, paths: list[str]) -> None:
         self.has_ended = False
@@ -102,7 +102,7 @@ class _FunctionProcess:
         except (EOFError, pickle.UnpicklingError):
             self._process.wait()
             self.end()
-            raise CrevalError(f"python:{where}: importing it ends the process ({self._exit_text()}).") from None
+            raise CrevalError(f"python:{where}: its process ended during the import ({self._exit_text()}).") from None
         except BaseException:
             self.end()
             raise
@@ -119,8 +119,8 @@ class _FunctionProcess:
         number = next(self._numbers)
         try:
             message = pickle.dumps((number, call))
-        except Exception as error:  # a setting that only this process can hold
-            raise CallError(FUNCTION_FAILED, f"it cannot be sent its settings: {error}", retryable=False) from error
+        except Exception as error:  # a setting that cannot be pickled
+            raise CallError(FUNCTION_FAILED, f"its settings cannot be pickled: {error}", retryable=False) from error
         future: Future[Any] = Future()
         self._pending[number] = future
         future.add_done_callback(partial(self._forget, number))
@@ -135,7 +135,7 @@ class _FunctionProcess:
             self._send(pickle.dumps((number, None)))
 
     def _send(self, message: bytes) -> None:
-        with self._lock, contextlib.suppress(OSError, ValueError):  # it has ended, as the watching thread says
+        with self._lock, contextlib.suppress(OSError, ValueError):  # the watcher thread handles an ended process
             self._requests.write(message)
             self._requests.flush()
 
@@ -143,10 +143,10 @@ class _FunctionProcess:
         while True:
             try:
                 number, value, error = pickle.load(self._replies)  # noqa: S301
-            except Exception:  # the end, or what a dying process has written
+            except Exception:  # end of file, or the truncated output of a dying process
                 return
             future = self._pending.get(number)
-            with contextlib.suppress(Exception):  # it was cancelled meanwhile
+            with contextlib.suppress(Exception):  # it was cancelled in the meantime
                 if future is not None and error is not None:
                     future.set_exception(CallError(error[0], error[1], retryable=error[2]))
                 elif future is not None:
@@ -158,20 +158,20 @@ class _FunctionProcess:
         self._reader.join(_EXIT_SECONDS)
         self.has_ended = True
         self._fail_pending()
-        if not self._reader.is_alive():  # else a process that it left behind holds the pipe, and closing would wait
+        if not self._reader.is_alive():  # otherwise a child process holds the pipe, and closing would block
             self._close_pipes()
 
     def _fail_pending(self) -> None:
         for future in list(self._pending.values()):
             with contextlib.suppress(Exception):
-                future.set_exception(CallError(FUNCTION_FAILED, f"it ended its process ({self._exit_text()})"))
+                future.set_exception(CallError(FUNCTION_FAILED, f"its process ended ({self._exit_text()})"))
 
     def _exit_text(self) -> str:
         status = self._process.returncode
         return f"signal {-status}" if status is not None and status < 0 else f"exit status {status}"
 
     def end(self, *, busy: bool = False) -> None:
-        """End the process, and what it has started in its session. One that is not busy ends by itself."""
+        """End the process and its children. An idle process exits by itself; a busy one is terminated."""
         with contextlib.suppress(OSError, ValueError):
             self._requests.close()
         if busy or self._pending or self._is_loading:
@@ -196,12 +196,12 @@ class _FunctionProcess:
 
 
 def serve(where: str) -> None:
-    """Import a function, and answer calls of it until standard input ends."""
+    """Import a function, and run its calls until standard input ends."""
     requests, replies = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
-    with open(os.devnull, "r+b") as nothing:  # noqa: PTH123
-        os.dup2(nothing.fileno(), 0)
-        silent = os.dup(nothing.fileno())
-    # A process that the function forks and leaves behind neither answers nor holds the pipe open.
+    with open(os.devnull, "r+b") as devnull:  # noqa: PTH123
+        os.dup2(devnull.fileno(), 0)
+        silent = os.dup(devnull.fileno())
+    # A process that the function forks must neither reply nor keep the pipe open.
     if hasattr(os, "register_at_fork"):
         os.register_at_fork(after_in_child=partial(os.dup2, silent, replies.fileno(), inheritable=False))
     os.dup2(2, 1)
@@ -262,7 +262,7 @@ async def _serve_coroutine(function: Callable[..., Any], requests: IO[bytes], re
 
 
 def _receive(requests: IO[bytes], put: Callable[[Any], None]) -> None:
-    """Pass requests on; end the process when there can be no more, even if the function is busy."""
+    """Pass on requests. When standard input ends, exit the process even if the function is busy."""
     with contextlib.suppress(EOFError, OSError, pickle.UnpicklingError):
         while True:
             put(pickle.load(requests))  # noqa: S301 (from creval)
@@ -275,11 +275,11 @@ def _receive(requests: IO[bytes], put: Callable[[Any], None]) -> None:
 def _send(replies: IO[bytes], message: object) -> None:
     try:
         content = pickle.dumps(message)
-    except Exception as error:  # a result of the user's own class
-        assert isinstance(message, tuple)  # noqa: S101 (what creval makes itself can be sent)
-        content = pickle.dumps((message[0], None, (FUNCTION_FAILED, f"its result cannot be sent: {error}", True)))
+    except Exception as error:  # an instance of a user's class that cannot be pickled
+        assert isinstance(message, tuple)  # noqa: S101 (all other messages can be pickled)
+        content = pickle.dumps((message[0], None, (FUNCTION_FAILED, f"its result cannot be pickled: {error}", True)))
     try:
         replies.write(content)
         replies.flush()
-    except OSError:  # creval is no more
+    except OSError:  # creval has exited
         os._exit(1)

@@ -1,4 +1,4 @@
-"""Calling a server, for judges and editors: connections, bounded replies, hidden secrets, the meaning of errors."""
+"""HTTP calls for judges and editors: connections, replies of limited size, redaction, classification of errors."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ from creval.providers.reply_body import read_content
 if TYPE_CHECKING:
     from aiohttp.abc import AbstractStreamWriter
 
-# Bytes written at a time. Over TLS larger slices cost three times the memory, and more than twice
-# the time; without it smaller ones cost time.
+# Bytes per write. Over TLS, larger slices take three times the memory and more than twice the time.
+# Without TLS, smaller slices take more time.
 _SLICE_BYTES = {"https": 1 << 18, "http": 1 << 20}
-_MAX_RETRY_AFTER = 900.0  # seconds that a server can ask us to wait before we give up for now
+_MAX_RETRY_AFTER = 900.0  # seconds; if a server asks for a longer wait, the run stops
 _MAX_REASON_CHARS = 300
 _KEY = "[key]"
 FORBIDDEN_ADDRESS = "address not allowed"
-"""The kind of a call that would have led to where it must not."""
+"""The kind of a call to an address that is not allowed."""
 
 
 class HttpResponse(NamedTuple):
-    """What a server sent."""
+    """Status, headers and content of a response."""
 
     status: int
     headers: Mapping[str, str]
@@ -44,9 +44,10 @@ class HttpResponse(NamedTuple):
 
 @dataclass(frozen=True)
 class HttpEndpoint:
-    """Who is called, where, for which model; `key_env` holds the key in the environment.
+    """A server's address, with the model and the API key for calls.
 
-    `usual_path` is how such an address usually ends, such as `/v1`.
+    `key_env` is the environment variable of the key. `usual_path` is the usual end of such an address, for example
+    `/v1`. It is suggested if the server returns an error.
     """
 
     name: str
@@ -60,9 +61,9 @@ class HttpEndpoint:
     def open_session(
         self, headers: Mapping[str, str], connections: int, *, proxy: URL | None = None, public: bool | None = None
     ) -> aiohttp.ClientSession:
-        """Open connections; `headers` go with every request.
+        """Return a session that sends `headers` with every request.
 
-        `public` allows connections to public addresses alone or, if false, to addresses in this network alone.
+        With `public=True` only public addresses are allowed, with `public=False` only addresses in the local network.
         """
         checked = None if public is None else checked_socket(public=public)
         return aiohttp.ClientSession(
@@ -70,7 +71,7 @@ class HttpEndpoint:
             proxy=proxy,
             timeout=aiohttp.ClientTimeout(total=self.timeout, sock_connect=30),
             cookie_jar=aiohttp.DummyCookieJar(),
-            # Replies are short, and images are compressed already. What comes compressed is bounded by `read_content`.
+            # Replies are short, and images are compressed already. `read_content` limits compressed replies.
             headers={"Accept-Encoding": "identity", **headers},
             auto_decompress=False,
         )
@@ -86,10 +87,10 @@ class HttpEndpoint:
         seconds: float | None = None,
         **options: Any,
     ) -> HttpResponse:
-        """Send one request, follow no redirect, and return the reply of at most `max_bytes`.
+        """Send one request and return the response of at most `max_bytes`. Redirects are not followed.
 
-        Errors become `CallError` or `ProviderUnusable`. `billed`: the request may be charged even if the connection is
-        lost; `seconds` is a shorter timeout than usual.
+        Raises `CallError` or `ProviderUnusable`. `billed`: the request may be charged even if the connection is
+        lost. `seconds` overrides the timeout with a shorter one.
         """
         limit = min(seconds or self.timeout, self.timeout)
         if limit < self.timeout:
@@ -105,9 +106,9 @@ class HttpEndpoint:
         except aiohttp.ClientPayloadError as error:
             raise CallError("cut-off reply", self.redact_line(error), billed=True) from None
         except (aiohttp.InvalidURL, UnicodeError):
-            raise ProviderUnusable(f"{self.name}: {self.redact_line(url)} is not an address.") from None
+            raise ProviderUnusable(f"{self.name}: {self.redact_line(url)} is not a valid address.") from None
         except (aiohttp.ClientConnectorCertificateError, aiohttp.ClientConnectorSSLError) as error:
-            raise ProviderUnusable(f"{self.name}: no safe connection ({self.redact_line(error)}).") from None
+            raise ProviderUnusable(f"{self.name}: no secure connection ({self.redact_line(error)}).") from None
         except aiohttp.ClientConnectorError as error:
             if isinstance(error.os_error, ForbiddenAddressError):
                 reason = f"{url.host} has {error.os_error}"
@@ -117,8 +118,8 @@ class HttpEndpoint:
             reason = self.redact_line(f"HTTP {error.status} {error.message}")
             if error.status in (401, 403, 407):
                 raise ProviderUnusable(
-                    f"{self.name}: the proxy refuses ({reason}). Check its user and password in the environment "
-                    f"variable {url.scheme.upper()}_PROXY."
+                    f"{self.name}: the proxy refused the connection ({reason}). Check its user and password in the "
+                    f"environment variable {url.scheme.upper()}_PROXY."
                 ) from None
             raise CallError("proxy error", reason) from None
         except aiohttp.ClientResponseError as error:
@@ -127,21 +128,24 @@ class HttpEndpoint:
             raise CallError("connection lost", self.redact_line(error), billed=billed) from None
 
     def classify_error(self, status: int, error: ErrorBody, headers: Mapping[str, str]) -> Exception | None:
-        """Return what an error means for this call or for all, or None if the request itself may be at fault."""
+        """Return the exception for an error response, or None if the request itself may be at fault.
+
+        `CallError` concerns this call, `ProviderUnusable` all calls.
+        """
         reason = self.redact_line(error.message) or f"HTTP {status}"
         wait = parse_retry_after(headers)
-        words = error.searchable_text
+        text = error.searchable_text
         hint = f"The key comes from the environment variable {self.key_env}."
-        if wait is None and (told := _RETRY_IN.search(words)):
-            wait = float(told[1])
-        if status == 429 and _QUOTA_USED_UP.search(words) and wait is None:
+        if wait is None and (delay := _RETRY_IN.search(text)):
+            wait = float(delay[1])
+        if status == 429 and _QUOTA_USED_UP.search(text) and wait is None:
             return ProviderUnusable(f"{self.name}: the account's quota is used up ({reason}).")
-        if status == 402 or _NO_CREDIT.search(words):
+        if status == 402 or _NO_CREDIT.search(text):
             return ProviderUnusable(f"{self.name}: the account has no credit left ({reason}).")
         if wait is not None and wait > _MAX_RETRY_AFTER:
             return ProviderUnusable(
-                f"{self.name} asks to wait for {wait / 3600:.1f} hours ({reason}). What was "
-                "answered is kept; repeat the command then."
+                f"{self.name} asks to wait for {wait / 3600:.1f} hours ({reason}). Finished "
+                "answers are saved; repeat the command then."
             )
         if status == 429:
             return CallError("rate limit", reason, overloaded=True, retry_after=wait)
@@ -150,61 +154,61 @@ class HttpEndpoint:
             return CallError(f"server error {status}", reason, overloaded=crowded, retry_after=wait)
         if 300 <= status < 400:
             where = self.redact_line(headers.get("Location", "nowhere"))
-            return ProviderUnusable(f"{self.name}: {self.url} redirects to {where}; give that address.")
-        if status == 401 or _WRONG_KEY.search(words):
+            return ProviderUnusable(f"{self.name}: {self.url} redirects to {where}. Give that address.")
+        if status == 401 or _WRONG_KEY.search(text):
             return ProviderUnusable(f"{self.name}: the key was refused ({reason}). {hint}")
-        if _CONTENT_FILTER.search(words) and not _UNKNOWN_PARAMETER.search(words):
+        if _CONTENT_FILTER.search(text) and not _UNKNOWN_PARAMETER.search(text):
             return CallError("content filter", reason, retryable=False)
         if status == 403:
             return ProviderUnusable(f"{self.name}: access was refused ({reason}). {hint}")
         return None
 
     def missing_model_error(self, status: int, error: ErrorBody, path: str) -> ProviderUnusable | None:
-        """The error where there is no such model, or nothing at all, under the address."""
+        """Return the error if the model or the address does not exist, or None."""
         if status != 404 and not _NO_MODEL.search(error.searchable_text):
             return None
         reason = self.redact_line(error.message) or f"HTTP {status}"
         return ProviderUnusable(
             f"{self.name}: {self.url} has no model {self.model!r} ({reason}). Check the "
-            f"name, and that the address ends where {path} follows."
+            f"name, and the address, to which creval appends {path}."
         )
 
     def missing_path_error(self, status: int, error: ErrorBody, path: str) -> ProviderUnusable | None:
-        """The error where nothing is under the address because it lacks `/v1`, or how such addresses usually end."""
-        words = error.searchable_text
-        if not self.usual_path or re.search("/v[0-9]", URL(self.url).path) or _NO_MODEL.search(words):
+        """Return the error if the address does not exist because it lacks its usual end, such as `/v1`, or None."""
+        text = error.searchable_text
+        if not self.usual_path or re.search("/v[0-9]", URL(self.url).path) or _NO_MODEL.search(text):
             return None
-        if status not in (404, 405) and not _NO_ENDPOINT.search(words):
+        if status not in (404, 405) and not _NO_ENDPOINT.search(text):
             return None
         reason = self.redact_line(error.message) or f"HTTP {status}"
         return ProviderUnusable(
-            f"{self.name}: there is nothing at {self.url}{path} ({reason}). The address probably lacks "
-            f"{self.usual_path}: give {self.name}{self.usual_path}."
+            f"{self.name}: {self.url}{path} does not exist ({reason}). The address probably lacks "
+            f"{self.usual_path}. Give {self.name}{self.usual_path}."
         )
 
     @cached_property
     def _secrets(self) -> tuple[str, ...]:
-        """The key, and the users and passwords of proxies, in the spellings in which they may come back."""
+        """The key, and the users and passwords of proxies, in all encodings that a reply may contain."""
         found = {self.key, *proxy_secrets()}
         found |= {unquote(secret) for secret in found} | {quote(secret, safe="") for secret in found}
         return tuple(sorted({*found, *(pybase64.b64encode(secret.encode()).decode() for secret in found)} - {""}))
 
     def redact(self, text: str) -> str:
-        """Somebody else's words for a message: without the key, and without other secrets."""
+        """Return foreign text for a message, without the key and other secrets."""
         return hide_secrets(hide_values(text, self._secrets, _KEY))
 
     def redact_reply(self, text: str) -> str:
-        """A judge's words. They stay as they are, but for a key that cannot be a word of the judge's."""
+        """Return a judge's reply unchanged, except that the key is removed if it cannot be an ordinary word."""
         return hide_values(text, filter(is_unmistakable, {self.key, quote(self.key, safe="")}), _KEY)
 
     def redact_line(self, what: object) -> str:
-        """Somebody else's words on one line, without secrets."""
+        """Return foreign text on one line, truncated and without secrets."""
         text = " ".join(self.redact(str(what)).split())
         return text if len(text) <= _MAX_REASON_CHARS else text[: _MAX_REASON_CHARS - 1] + "…"
 
 
 _QUOTA_USED_UP = re.compile(r"insufficient_quota|spend_limit|billing_hard_limit")
-# Google tells the time to wait in the body.
+# Google sends the wait in the body.
 _RETRY_IN = re.compile(r"(?:retry in |\"retrydelay\": \")([0-9]+(?:\.[0-9]+)?)s")
 _NO_CREDIT = re.compile(
     r"arrearage|insufficient[ _](?:balance|credits)|billing_error|payment required|accountoverdue"
@@ -219,7 +223,7 @@ _NO_MODEL = re.compile(
     r"|no such model|not a valid model"
 )
 _NO_ENDPOINT = re.compile(r"unexpected endpoint|invalid url|unknown (?:endpoint|path|request url)|no route matched")
-# A parameter that is not taken, though it may be named after moderation.
+# An unsupported parameter, whose name may contain "moderation".
 _UNKNOWN_PARAMETER = re.compile(r"(?:unknown|unsupported|unrecognized)[ _](?:parameter|request argument)")
 _CONTENT_FILTER = re.compile(
     r"content_filter|content_policy|data_?inspection_?failed|responsibleaipolicy|prohibited_content"
@@ -228,7 +232,7 @@ _CONTENT_FILTER = re.compile(
 
 
 class SlicedJsonBody(aiohttp.Payload):
-    """JSON in parts that are sent one after another, in slices, and never joined."""
+    """A JSON body in parts. They are sent one after another in slices, without joining them in memory."""
 
     _autoclose = True
 

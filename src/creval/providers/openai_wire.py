@@ -1,4 +1,4 @@
-"""What servers of the OpenAI chat wire format send back, in all the shapes that they give it."""
+"""Parsing of replies and errors in the OpenAI chat format, including the variants that other servers send."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ _CUT_OFF_FINISH_REASON = re.compile(r"length|max_|limit|error|abort|cancel|inter
 
 
 class ErrorBody:
-    """What an error body says: a text for people, all its words for us, and its own status."""
+    """A parsed error body: a readable message, the whole text for pattern matching, and a status if it contains one."""
 
     def __init__(self, message: str, searchable_text: str, status: int | None) -> None:
         self.message, self.searchable_text, self.status = (message, searchable_text.casefold(), status)
 
 
 def parse_error_body(content: bytes) -> ErrorBody:
-    """The error in a body, in any of the shapes that servers give it."""
+    """Parse an error body in any of the formats that servers use."""
     try:
         return _parse_error_json(json.loads(content))
     except (ValueError, RecursionError):
@@ -40,10 +40,10 @@ def _parse_error_json(body: Any) -> ErrorBody:
         body = body[0]
     error = body.get("error", body) if isinstance(body, dict) else body
     if not isinstance(error, dict):
-        words = str(error or "")[:_MAX_ERROR_CHARS]
-        return ErrorBody(words, words, None)
-    said = (error.get(name) for name in ("message", "detail", "type", "code"))
-    text = str(next((words for words in said if words), ""))
+        whole = str(error or "")[:_MAX_ERROR_CHARS]
+        return ErrorBody(whole, whole, None)
+    values = (error.get(name) for name in ("message", "detail", "type", "code"))
+    text = str(next((value for value in values if value), ""))
     if raw := dig(error, "metadata", "raw"):
         text = f"{text}: {raw}"
     code = str(error.get("code"))
@@ -52,7 +52,7 @@ def _parse_error_json(body: Any) -> ErrorBody:
 
 
 def parse_completion(choice: Any, redact: Callable[[str], str]) -> Completion | None:
-    """One choice of a reply; none where it has no message."""
+    """Parse a choice of a reply. Returns None if it has no message."""
     if not isinstance(choice, dict) or not isinstance(choice.get("message"), dict):
         return None
     if isinstance(choice.get("error"), dict):
@@ -80,34 +80,34 @@ def _parse_logprobs(logprobs: Any) -> tuple[TokenLogprobs, ...]:
     try:
         return tuple(
             TokenLogprobs(
-                str(place["token"]),
-                tuple((str(option["token"]), float(option["logprob"])) for option in place["top_logprobs"] or [place]),
+                str(entry["token"]),
+                tuple((str(option["token"]), float(option["logprob"])) for option in entry["top_logprobs"] or [entry]),
             )
-            for place in content
+            for entry in content
         )
     except (KeyError, TypeError, ValueError, OverflowError):
         return ()
 
 
 def read_token_count(usage: object, name: str) -> int | None:
-    """A number of tokens, if it can be one."""
+    """Return a token count from a reply, or None if it is missing or implausible."""
     number = dig(usage, name)
     return number if isinstance(number, int) and not isinstance(number, bool) and 0 <= number < _MAX_TOKENS else None
 
 
 def parse_retry_after(headers: Mapping[str, str]) -> float | None:
-    """How long a server asks to wait, in seconds."""
+    """Return the seconds that a server asks to wait, or None."""
     for name, unit in (("retry-after-ms", 1000.0), ("retry-after", 1.0)):
-        said = headers.get(name)
-        if said is None:
+        value = headers.get(name)
+        if value is None:
             continue
         try:
-            seconds = float(said) / unit
+            seconds = float(value) / unit
             return None if math.isnan(seconds) else max(0.0, seconds)
         except ValueError:
             pass
         try:
-            until = email.utils.parsedate_to_datetime(said)
+            until = email.utils.parsedate_to_datetime(value)
             return max(0.0, until.timestamp() - time.time())
         except (TypeError, ValueError, OverflowError, OSError):
             continue
@@ -115,14 +115,14 @@ def parse_retry_after(headers: Mapping[str, str]) -> float | None:
 
 
 class TokenLogprobs(NamedTuple):
-    """A token of a reply, and what could have stood in its place, with log-probabilities."""
+    """A token of a reply, with the alternatives at its position and their log-probabilities."""
 
     token: str
     alternatives: tuple[tuple[str, float], ...]
 
 
 class Completion(NamedTuple):
-    """One answer: its text, why it ended (stop, length if it was cut off, refusal), and its tokens if asked for."""
+    """A completion: its text, finish reason (`stop`, `length` if truncated, `refusal`), and requested logprobs."""
 
     text: str
     finish_reason: str = "stop"

@@ -1,18 +1,22 @@
-"""Prices of tokens, and what is believed of a server's own bill: its claims are checked, as a budget rests on them."""
+"""Prices of tokens, and plausibility checks of the costs and token counts that servers report.
+
+Budgets are based on these numbers, so a server's claims are not trusted blindly.
+"""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
 
-# A claim is believed if it is near the price: providers give 95 % off what is cached, and add to the list price.
+# A reported cost is accepted if it is near the expected one. Providers discount cached tokens by up to 95 %, and some
+# charge more than the list price.
 _LEAST_SHARE, _MOST_SHARE = 0.05, 4.0
-_DEAREST = 600.0  # US dollars for a million tokens, which no model costs
+_MAX_PRICE = 600.0  # US dollars per million tokens, more than any model costs
 
 
 @dataclass(frozen=True)
 class Price:
-    """US dollars for a million tokens."""
+    """US dollars per million input and output tokens."""
 
     tokens_in: float
     tokens_out: float
@@ -22,9 +26,9 @@ class Price:
 
 
 def checked_cost(claimed: object, expected: float | None, tokens: float = 0.0) -> float | None:
-    """Return what a call is taken to have cost: the server's claim, or else what is expected by the price.
+    """Return the cost of a call: the server's claim if it is plausible, or else the expected cost.
 
-    Without a price, a claim is believed unless no model would cost so much for so many `tokens`.
+    If the expected cost is unknown, a claim is accepted up to a maximum price for the given `tokens`.
 
     >>> checked_cost(0.002, expected=0.0035), checked_cost(0, expected=0.0035), checked_cost(29e6, expected=0.0035)
     (0.002, 0.0035, 0.0035)
@@ -32,13 +36,14 @@ def checked_cost(claimed: object, expected: float | None, tokens: float = 0.0) -
     if isinstance(claimed, bool) or not isinstance(claimed, int | float) or not 0 <= claimed < math.inf:
         return expected
     if expected is None:
-        return float(claimed) if claimed <= _DEAREST * tokens / 1e6 else None
+        return float(claimed) if claimed <= _MAX_PRICE * tokens / 1e6 else None
     return float(claimed) if _LEAST_SHARE * expected <= claimed <= _MOST_SHARE * expected else expected
 
 
 def checked_tokens(claimed: int | None, expected: float, chars: int) -> int | None:
-    """Return the tokens that a server counts, or None if a text of `chars` characters cannot have so few, or a request
-    of so many `expected` tokens cannot have so many.
+    """Return a server's token count if it is plausible, or None.
+
+    It is too low for a text of `chars` characters, or too high for a request of `expected` tokens.
 
     >>> [checked_tokens(claim, expected=900, chars=2000) for claim in (1100, 0, 10**7)]
     [1100, None, None]
@@ -49,5 +54,5 @@ def checked_tokens(claimed: int | None, expected: float, chars: int) -> int | No
 
 
 _MAX_CHARS_PER_TOKEN = 50
-_MAX_EXCESS = 100  # images may take 20 times what is expected of an unknown model
-_FREE_TOKENS = 2000  # thinking, and what a server adds to a request
+_MAX_EXCESS = 100  # images may take 20 times the expected tokens with an unknown model
+_FREE_TOKENS = 2000  # thinking tokens, and tokens that a server adds to a request

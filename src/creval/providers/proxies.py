@@ -1,4 +1,4 @@
-"""Proxies that the environment names."""
+"""Proxies from environment variables."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from creval.providers.call_errors import ProviderUnusable
 
 
 def find_proxy(address: URL) -> URL | None:
-    """The proxy that the environment names for an address (HTTPS_PROXY, NO_PROXY ...)."""
+    """Return the proxy for an address according to the environment (HTTPS_PROXY, NO_PROXY ...), or None."""
     host = address.host or ""
     if proxy_bypass(host) or host in ("localhost", "127.0.0.1", "::1"):
         return None
@@ -24,12 +24,12 @@ def find_proxy(address: URL) -> URL | None:
         usable = False
     if not usable:
         variable = f"{address.scheme.upper()}_PROXY"
-        raise ProviderUnusable(f"the environment variable {variable} names no proxy: give http://HOST:PORT.")
+        raise ProviderUnusable(f"the environment variable {variable} is not a valid proxy. Give http://HOST:PORT.")
     return proxy
 
 
 def proxy_secrets() -> set[str]:
-    """Return the user info of the environment's proxies, and the passwords in it."""
+    """Return the user info of the proxies in the environment, and the passwords in it."""
     found = set[str]()
     for proxy in getproxies().values():
         user_info = proxy.partition("://")[2].rpartition("@")[0] or proxy.rpartition("@")[0]

@@ -1,7 +1,7 @@
-"""Addresses inside a network, and connections that are made only to public ones, or only to others.
+"""Detection of addresses in the local network, and sockets that only connect to public or only to local addresses.
 
-The address that is checked is the one that is connected to: no spelling, no name and no change of a name's address
-between the check and the connection leads elsewhere.
+The check applies to the numeric address of the connection itself. It cannot be bypassed by a spelling, a name, or a
+change of the name's address between check and connection.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ _NAT64 = ipaddress.ip_network("64:ff9b::/96")  # an IPv4 address is in the last 
 
 
 class ForbiddenAddressError(OSError):
-    """An address that must not be connected to."""
+    """A connection to a forbidden address."""
 
 
 def is_public(address: str) -> bool:
-    """Return whether a numeric address belongs to the public internet; what is no such address does not.
+    """Return True if a numeric address belongs to the public internet. Returns False for any other text.
 
     >>> [is_public(each) for each in ("1.1.1.1", "10.0.0.1", "::ffff:127.0.0.1", "64:ff9b::7f00:1", "0x7f.1")]
     [True, False, False, False, False]
@@ -45,7 +45,7 @@ def _is_public(address: IPAddress) -> bool:
 
 
 def is_local_name(host: str) -> bool:
-    """Return whether a host is, by its name or number in any spelling, in this network. Nothing is looked up."""
+    """Return True if a host is in the local network by its name or numeric address, without name resolution."""
     host = host.rstrip(".").casefold()
     if host.rpartition(".")[2] in ("localhost", "local", "internal") or not re.search("[.:]", host):
         return True
@@ -57,30 +57,30 @@ def is_local_name(host: str) -> bool:
 
 
 async def resolve(host: str) -> list[str]:
-    """Return the numeric addresses of a host; none if it has none, or cannot be looked up."""
+    """Return the numeric addresses of a host. The list is empty if it cannot be resolved."""
     try:
         found = await asyncio.get_running_loop().getaddrinfo(host, None, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError):
         return []
-    return [str(place[0]) for *_, place in found]
+    return [str(address[0]) for *_, address in found]
 
 
 async def is_local_host(host: str) -> bool:
-    """Return whether all addresses of a host are in this network."""
+    """Return True if all addresses of a host are in the local network."""
     addresses = await resolve(host)
     return not any(map(is_public, addresses)) if addresses else is_local_name(host)
 
 
 def checked_socket(*, public: bool) -> Callable[[tuple[Any, ...]], socket.socket]:
-    """Return a factory of sockets to public addresses alone or, if `public` is false, to others alone.
+    """Return a socket factory that only allows public addresses or, if `public` is false, only local ones.
 
-    The factory gets an entry as `socket.getaddrinfo` returns them, whose address the socket is then connected to.
+    The factory takes an entry of `socket.getaddrinfo`. The socket is then connected to its address.
     """
 
     def create(info: tuple[Any, ...]) -> socket.socket:
-        family, kind, protocol, _, place = info
-        if is_public(str(place[0])) != public:
-            raise ForbiddenAddressError("an address inside this network" if public else "an address outside of it")
+        family, kind, protocol, _, address = info
+        if is_public(str(address[0])) != public:
+            raise ForbiddenAddressError("an address in the local network" if public else "a public address")
         return socket.socket(family, kind, protocol)
 
     return create

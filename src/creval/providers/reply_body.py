@@ -1,4 +1,4 @@
-"""Reading a reply in pieces, with a limit on its bytes as sent and as decompressed."""
+"""Reading a reply in chunks, with a limit on its compressed and decompressed size."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from creval.providers.call_errors import CallError
 
 
 class _Decoder:
-    """Undoes the compression of a reply, in pieces, up to a number of bytes."""
+    """Incremental decompression of a reply, up to a number of bytes."""
 
     def __init__(self, encoding: str, max_bytes: int) -> None:
         self._left_in = self._left_out = max_bytes
@@ -19,15 +19,15 @@ class _Decoder:
         self._zlib: Any = None
         self._compressed = encoding.strip().casefold() not in ("", "identity")
         if self._compressed and encoding.strip().casefold() not in ("gzip", "x-gzip", "deflate"):
-            raise CallError("unreadable reply", "it is compressed in a way that was not asked for", retryable=False)
+            raise CallError("unreadable reply", "its compression is not supported", retryable=False)
 
     def decode(self, chunk: bytes) -> bytes:
-        """Return what a piece holds; `CallError` if that is more than allowed."""
+        """Return the decompressed content of a chunk. Raises `CallError` if the limit is exceeded."""
         self._left_in -= len(chunk)
         content = self._decompress(chunk) if self._compressed else chunk
         self._left_out -= len(content)
         if min(self._left_in, self._left_out) < 0:
-            raise CallError("too long a reply", f"more than {self._max_bytes >> 20} MB", retryable=False)
+            raise CallError("reply too long", f"more than {self._max_bytes >> 20} MB", retryable=False)
         return content
 
     def _decompress(self, chunk: bytes) -> bytes:
@@ -35,22 +35,22 @@ class _Decoder:
         try:
             while chunk and len(found) <= self._left_out:
                 if self._zlib is None or self._zlib.eof:
-                    # Some servers send `deflate` without the header that it should have.
+                    # Some servers send `deflate` without its zlib header.
                     self._zlib = zlib.decompressobj(47 if chunk[0] & 15 == 8 or chunk[0] == 31 else -15)
                 found += self._zlib.decompress(chunk, self._left_out + 1 - len(found))
                 chunk = self._zlib.unused_data if self._zlib.eof else self._zlib.unconsumed_tail
         except zlib.error:
-            raise CallError("unreadable reply", "its compression is damaged", billed=True) from None
+            raise CallError("unreadable reply", "its compressed data is damaged", billed=True) from None
         return bytes(found)
 
     def finish(self) -> None:
-        """`CallError` if something is missing."""
+        """Raise `CallError` if the compressed data is incomplete."""
         if self._zlib is not None and not self._zlib.eof:
-            raise CallError("cut-off reply", "its compression is incomplete", billed=True)
+            raise CallError("cut-off reply", "its compressed data is incomplete", billed=True)
 
 
 async def read_content(response: aiohttp.ClientResponse, max_bytes: int) -> bytes:
-    """Return a reply's content; `CallError` if it has more than `max_bytes`, as sent or decompressed."""
+    """Return a reply's content. Raises `CallError` if it exceeds `max_bytes`, compressed or decompressed."""
     decoder, content = _Decoder(response.headers.get("Content-Encoding", ""), max_bytes), bytearray()
     async for chunk in response.content.iter_any():
         content += decoder.decode(chunk)

@@ -1,4 +1,4 @@
-"""Digests of a user's code, by which a run knows that it has changed."""
+"""Digests of a user's code, to detect changes between starts of a run."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _INSTALLED = ("site-packages", "dist-packages")
 
 
 def module_digests(module: str) -> dict[str, str]:
-    """Return the digests of an imported module's file, and of the files beside it that it imports, and these in turn.
+    """Return the digests of an imported module's file and of all local files that it imports, directly or not.
 
-    Beside it is its package, or the folder in which a module or package of a project lies. What is imported only by a
-    name that is computed, or lies elsewhere, is not seen.
+    Local files are those in its package, or in the project folder that contains the module or package. Imports
+    with computed names and files elsewhere are not included.
     """
     file = getattr(sys.modules.get(module), "__file__", None)
     if not isinstance(file, str):
@@ -45,7 +45,7 @@ def module_digests(module: str) -> dict[str, str]:
 
 
 def _imported_files(file: Path, base: Path) -> Iterator[Path]:
-    """Yield the files below a folder that a file imports, wherever in it the import is written."""
+    """Yield the files below a folder that a file imports, also inside functions."""
     try:
         tree = ast.parse(file.read_bytes()) if file.suffix == ".py" else ast.Module([], [])
     except (OSError, ValueError, SyntaxError, RecursionError):
@@ -59,16 +59,16 @@ def _imported_files(file: Path, base: Path) -> Iterator[Path]:
         else:
             continue
         for folder, name in names:
-            here = folder
+            current = folder
             for part in name.split("."):
-                here = here / part
-                for path in (here.with_name(f"{part}.py"), here / "__init__.py"):
+                current = current / part
+                for path in (current.with_name(f"{part}.py"), current / "__init__.py"):
                     if path.is_file():
                         yield path.resolve()
 
 
 def function_digest(function: Callable[..., Any]) -> dict[str, str]:
-    """Return the digest of the source of a function or of an object's class; nothing if there is no source."""
+    """Return the digest of the source of a function or of an object's class. Empty if there is no source."""
     code = function if inspect.isroutine(function) or isinstance(function, type) else type(function)
     try:
         source = inspect.getsource(code)
@@ -79,7 +79,7 @@ def function_digest(function: Callable[..., Any]) -> dict[str, str]:
 
 
 def command_digests(words: Iterable[str]) -> dict[str, str]:
-    """Return the digests of the program and of the files among a command's words, also as in `--weights=FILE`."""
+    """Return the digests of a command's program and of the files among its arguments, including `--weights=FILE`."""
     return digest_by_name(_command_files(words))
 
 
@@ -95,12 +95,12 @@ def _command_files(words: Iterable[str]) -> Iterator[tuple[str, Path]]:
 
 
 def digest_by_name(files: Iterable[tuple[str, Path]]) -> dict[str, str]:
-    """Return the digest of each of these files that is there."""
+    """Return the digest of each file that exists."""
     found = {}
     for name, file in sorted(files):
         try:
             if file.is_file():
                 found[name] = sampled_digest(file).hex()[:16]
-        except OSError:  # it has a name that none can have, or may not be read
+        except OSError:  # the name is invalid, or the file is not readable
             continue
     return found

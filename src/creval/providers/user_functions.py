@@ -1,4 +1,4 @@
-"""Functions of the user's: imported by name, and called in a thread or in a process of their own."""
+"""User functions: importing them by name, and calling them in a thread or in their own process."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ T = TypeVar("T")
 
 
 def split_place(where: str) -> tuple[str, str]:
-    """Return the module and the name in `module:name`; `CrevalError` if one of them is missing."""
+    """Return the module and the name in `module:name`. Raises `CrevalError` if one of them is missing."""
     module, _, name = where.rpartition(":")
     if not module or not name:
         raise CrevalError(f"python:{where or '(nothing)'}: give python:MODULE:FUNCTION.")
@@ -33,7 +33,7 @@ def split_place(where: str) -> tuple[str, str]:
 
 
 def import_callable(where: str) -> Callable[..., Any]:
-    """Import `module:name`, also from the working folder. `CrevalError` if that is no callable."""
+    """Import `module:name`, also from the working directory. Raises `CrevalError` if it is not callable."""
     module, name = split_place(where)
     if str(Path.cwd()) not in sys.path:
         sys.path.insert(0, str(Path.cwd()))
@@ -41,7 +41,7 @@ def import_callable(where: str) -> Callable[..., Any]:
         with stdout_to_stderr:
             found = importlib.import_module(module)
     except (Exception, SystemExit) as error:
-        reason = "it exits" if isinstance(error, SystemExit) else error
+        reason = "it exits the process" if isinstance(error, SystemExit) else error
         raise CrevalError(f"python:{where}: {module} cannot be imported: {reason}.") from error
     function = getattr(found, name, None)
     if not callable(function):
@@ -49,48 +49,48 @@ def import_callable(where: str) -> Callable[..., Any]:
     try:
         inspect.signature(function)
     except (TypeError, ValueError) as error:
-        raise CrevalError(f"python:{where}: {name} does not say what it takes.") from error
-    made: Callable[..., Any] = function
-    return made
+        raise CrevalError(f"python:{where}: the parameters of {name} cannot be determined.") from error
+    checked: Callable[..., Any] = function
+    return checked
 
 
 class FunctionSignature(NamedTuple):
-    """What a function takes: arguments of these `names`, or of any name."""
+    """The parameters of a function: their `names`, or any if `takes_any`."""
 
     names: frozenset[str]
     takes_any: bool
     is_coroutine: bool
 
     def accepts(self, name: str) -> bool:
-        """Return whether the function can be given an argument of this name."""
+        """Return True if the function accepts an argument of this name."""
         return self.takes_any or name in self.names
 
     def select(self, given: Mapping[str, Any]) -> dict[str, Any]:
-        """Return those arguments that the function takes."""
+        """Return the arguments that the function accepts."""
         return {name: value for name, value in given.items() if self.accepts(name)}
 
 
 def read_signature(function: Callable[..., Any]) -> FunctionSignature:
-    """Return what a function takes."""
+    """Return the parameters of a function."""
     parameters = inspect.signature(function).parameters.values()
     takes_any = any(p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters)
     return FunctionSignature(frozenset(p.name for p in parameters), takes_any, inspect.iscoroutinefunction(function))
 
 
 class UserCall(NamedTuple):
-    """A call of a function: `prepare` returns its arguments, `read` makes a result of what it returns."""
+    """A call of a function. `prepare` returns its arguments; `read` converts its return value to the result."""
 
     prepare: Callable[[], tuple[tuple[Any, ...], Mapping[str, Any]]]
     read: Callable[[Any], Any]
 
     def run(self, function: Callable[..., Any]) -> Any:
-        """Return the result; a failure of the function is a `CallError`."""
+        """Call the function and return the result. Raises `CallError` if the function fails."""
         positional, named = self.prepare()
         with _errors_as_call_errors():
             return self.read(function(*positional, **named))
 
     async def run_async(self, function: Callable[..., Any]) -> Any:
-        """Return the result of a coroutine function."""
+        """Await a coroutine function and return the result. Raises `CallError` if the function fails."""
         positional, named = await asyncio.to_thread(self.prepare)
         with _errors_as_call_errors():
             return await asyncio.to_thread(self.read, await function(*positional, **named))
@@ -98,7 +98,7 @@ class UserCall(NamedTuple):
 
 @contextlib.contextmanager
 def _errors_as_call_errors() -> Iterator[None]:
-    """Whatever a function raises is a fault of this call alone; a wish to exit, too."""
+    """Convert all exceptions of a function, including `SystemExit`, to a `CallError`."""
     try:
         yield
     except (CallError, asyncio.CancelledError, GeneratorExit):
@@ -110,7 +110,7 @@ def _errors_as_call_errors() -> Iterator[None]:
 
 
 class FunctionRunner(Protocol):
-    """Where a function runs. `digests` identify its source."""
+    """Runs a function in a thread or process. `digests` identify its source."""
 
     @property
     def signature(self) -> FunctionSignature: ...
@@ -120,36 +120,36 @@ class FunctionRunner(Protocol):
 
     @property
     def is_running(self) -> bool:
-        """Whether calls can be submitted."""
+        """True if calls can be submitted."""
 
     def start(self) -> None:
-        """Make calls possible, also after a call was abandoned; this may take minutes."""
+        """Start the runner, also again after a call was abandoned. This may take minutes."""
 
     def submit(self, call: UserCall) -> asyncio.Future[Any]:
-        """Begin a call, in the running event loop."""
+        """Start a call in the running event loop."""
 
     def abandon(self) -> None:
-        """Leave a call behind that hangs."""
+        """Abandon a call that hangs."""
 
     def close(self) -> None:
-        """Make no further calls, until `start`."""
+        """Accept no further calls until `start`."""
 
 
 class DaemonWorker(Generic[T]):
-    """Does one thing after another. One that hangs is left behind: it ends with the process."""
+    """A daemon thread that runs calls one after another. A call that hangs does not keep the process alive."""
 
     def __init__(self, name: str) -> None:
         self._calls: SimpleQueue[tuple[Callable[[], T], Future[T]] | None] = SimpleQueue()
         threading.Thread(target=self._run, name=name, daemon=True).start()
 
     def submit(self, call: Callable[[], T]) -> asyncio.Future[T]:
-        """What a call is going to bring."""
+        """Queue a call and return a future of its result."""
         future: Future[T] = Future()
         self._calls.put((call, future))
         return asyncio.wrap_future(future)
 
     def stop(self) -> None:
-        """Do nothing further."""
+        """Stop the thread after the queued calls."""
         self._calls.put(None)
 
     def _run(self) -> None:
@@ -159,12 +159,12 @@ class DaemonWorker(Generic[T]):
                 continue
             try:
                 future.set_result(call())
-            except BaseException as error:  # whoever waits must hear of it
+            except BaseException as error:  # passed on to the caller
                 future.set_exception(error)
 
 
 class ThreadRunner:
-    """A function that is given as an object, in a thread of this process."""
+    """Runs a function object in a thread of this process."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
         self._function = function
@@ -195,48 +195,51 @@ class ThreadRunner:
 
 
 class FunctionCaller(Generic[T]):
-    """Calls of one function, in turn unless it is a coroutine."""
+    """Calls one function with a timeout. Calls run one after another, except those of a coroutine function."""
 
     def __init__(self, runner: FunctionRunner, timeout: float) -> None:
         self._runner, self._timeout = runner, timeout
         self._exit_stack = contextlib.ExitStack()
 
     def open(self) -> None:
-        """Get ready, in the event loop in which calls are made."""
+        """Prepare for calls in the running event loop."""
         self._call_lock = asyncio.Lock()
         self._exit_stack.enter_context(stdout_to_stderr)
 
     def close(self) -> None:
-        """Make no further calls."""
+        """Close the runner."""
         self._exit_stack.close()
         self._runner.close()
 
     async def call(self, call: UserCall) -> T:
-        """Return a call's result. Arguments are prepared where the function runs; failures are `CallError`."""
+        """Call the function and return the result. Raises `CallError` if it fails.
+
+        Arguments are prepared in the thread or process of the function.
+        """
         return (await self.timed_call(call))[0]
 
     async def timed_call(self, call: UserCall) -> tuple[T, float]:
-        """Return a call's result and its seconds, without those that it waited for other calls."""
+        """Return the result of a call and its duration in seconds, without the time spent waiting for other calls."""
         if self._runner.signature.is_coroutine:
             return await self._with_timeout(call)
-        async with self._call_lock:  # so that none's time runs out while it waits for others
+        async with self._call_lock:  # waiting for other calls does not count towards the timeout
             return await self._with_timeout(call)
 
     async def _with_timeout(self, call: UserCall) -> tuple[T, float]:
         if not self._runner.is_running:
             await asyncio.to_thread(self._runner.start)
         began = time.monotonic()
-        making: asyncio.Future[T] = self._runner.submit(call)
-        making.add_done_callback(lambda done: done.cancelled() or done.exception())
+        future: asyncio.Future[T] = self._runner.submit(call)
+        future.add_done_callback(lambda done: done.cancelled() or done.exception())
         try:
-            done, _ = await asyncio.wait([making], timeout=self._timeout)
+            done, _ = await asyncio.wait([future], timeout=self._timeout)
         finally:
-            making.cancel()
+            future.cancel()
         if not done:
             if not self._runner.signature.is_coroutine:
                 await asyncio.to_thread(self._runner.abandon)
             raise CallError("timeout", f"it took more than {self._timeout:g} s")
         try:
-            return making.result(), time.monotonic() - began
+            return future.result(), time.monotonic() - began
         except asyncio.CancelledError:
             raise CallError(FUNCTION_FAILED, "it cancelled itself") from None

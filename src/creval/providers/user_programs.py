@@ -1,8 +1,8 @@
-"""Programs of the user's: a command's template, and one run of it.
+"""User programs: command templates, and running them.
 
-The template is split as a shell would, but no shell sees it. Each part may have places such as
-`{source}`; one whose name ends in `?` leaves its part out if there is nothing for it, and a part
-with a place for several values stands once for each of them.
+A template is split into arguments by shell rules, but is not run by a shell. Arguments can contain placeholders such
+as `{source}`. An argument with a placeholder that ends in `?` is omitted if it has no value. An argument with
+a placeholder for several values is repeated for each of them.
 """
 
 from __future__ import annotations
@@ -20,66 +20,66 @@ from creval.core.redaction import find_secret_words, hide_secrets, hide_values, 
 from creval.providers.call_errors import PROGRAM_FAILED, CallError, ProviderUnusable
 from creval.providers.source_digests import command_digests
 
-_MAX_LOG_CHARS = 4_000  # characters of what a program said that are kept
-_MAX_LOG_BYTES = 4 * _MAX_LOG_CHARS + 4  # bytes of so many characters
+_MAX_LOG_CHARS = 4_000  # characters of a program's output that are stored
+_MAX_LOG_BYTES = 4 * _MAX_LOG_CHARS + 4  # maximum size of these characters in UTF-8
 _LOG_CHUNK = 1 << 16
-_PIPE_BYTES = 1 << 20  # bytes that a pipe can hold
-_TERMINATE_SECONDS = 2.0  # seconds that a program has to end when it is told to
+_PIPE_BYTES = 1 << 20  # maximum size of a pipe's buffer
+_TERMINATE_SECONDS = 2.0  # seconds that a program has to exit after SIGTERM
 
 
 class ProgramTemplate:
-    """A command with places. `placeholders` are the names of those that it has."""
+    """A command with placeholders. `placeholders` are the names of those that it contains."""
 
     def __init__(self, template: str, places: Collection[str], example: str) -> None:
         shown = hide_words(template)
         try:
             self._parts = shlex.split(template)
         except ValueError as error:
-            what = "a backslash at its end" if "escaped" in str(error) else "an unclosed quotation mark"
+            problem = "a backslash at its end" if "escaped" in str(error) else "an unclosed quotation mark"
             raise CrevalError(
-                f"command:{shown}: it has {what}. It is split into words as in a shell: to mean the "
+                f"command:{shown}: it has {problem}. The command is split by shell rules. To use the "
                 "character itself, put a backslash before it."
             ) from error
         try:
             self.placeholders = set().union(*map(_find_placeholders, self._parts))
             for part in self._parts:
-                if any(spec or how for _, name, spec, how in string.Formatter().parse(part) if name):
-                    raise ValueError("a place stands alone in its braces")
+                if any(spec or conversion for _, name, spec, conversion in string.Formatter().parse(part) if name):
+                    raise ValueError("braces must contain only a name")
                 part.format(**dict.fromkeys(places, ""))
         except (ValueError, KeyError, IndexError, AttributeError, TypeError) as error:
             known = " ".join(f"{{{place}}}" for place in places)
-            raise CrevalError(f"command:{shown}: its places are {known} ({error}).") from error
+            raise CrevalError(f"command:{shown}: invalid placeholder ({error}). Available: {known}.") from error
         if not self._parts or "output" not in self.placeholders:
             raise CrevalError(
                 f"command:{shown or '(nothing)'}: give a program with {{output}}, the file that it "
-                f"is to write, such as command:'{example}'."
+                f"writes, such as command:'{example}'."
             )
 
     @property
     def secrets(self) -> list[str]:
-        """The words of the command that look like secrets, which its log must not show."""
+        """The arguments that look like secrets, which must not appear in a log."""
         return find_secret_words(self._parts)
 
     @property
     def digests(self) -> dict[str, str]:
-        """The program and the files among the words, by their content."""
+        """The digests of the program and of the files among the arguments."""
         fixed = [part if not _find_placeholders(part) else "" for part in self._parts]
         return command_digests([part.format() if part else "" for part in fixed])
 
     def stands_alone(self, place: str) -> bool:
-        """Return whether a place is a word of its own, where a value that begins with a dash is read as an option."""
+        """Return True if a placeholder is a whole argument. A value with a leading dash is then parsed as an option."""
         return f"{{{place}}}" in self._parts
 
     def fill(self, values: Mapping[str, str | Sequence[str]]) -> list[str]:
-        """Return the words of the command."""
+        """Return the arguments with the placeholders replaced by values."""
         found = []
         for part in self._parts:
-            places = _find_placeholders(part)
-            if any(place.endswith("?") and not values[place] for place in places):
+            names = _find_placeholders(part)
+            if any(name.endswith("?") and not values[name] for name in names):
                 continue
-            many = [place for place in places if not isinstance(values[place], str)]
-            for one in values[many[0]] if many else [""]:
-                found.append(part.format(**{**values, **dict.fromkeys(many, one)}))
+            lists = [name for name in names if not isinstance(values[name], str)]
+            for value in values[lists[0]] if lists else [""]:
+                found.append(part.format(**{**values, **dict.fromkeys(lists, value)}))
         return found
 
 
@@ -88,7 +88,7 @@ def _find_placeholders(part: str) -> set[str]:
 
 
 async def run_program(name: str, arguments: Sequence[str], timeout: float, secrets: Sequence[str] = ()) -> str:
-    """Run a program and return the end of what it printed, without `secrets`; the rest is dropped as it comes."""
+    """Run a program and return the end of its output, without `secrets`. Earlier output is discarded."""
     with _LogEnd() as log:
         try:
             program = await asyncio.create_subprocess_exec(
@@ -100,7 +100,7 @@ async def run_program(name: str, arguments: Sequence[str], timeout: float, secre
             )
         except (FileNotFoundError, PermissionError) as error:
             raise ProviderUnusable(f"{name} cannot be started: {error}.") from error
-        except (OSError, ValueError) as error:  # these arguments: too long, or with a NUL
+        except (OSError, ValueError) as error:  # arguments that are too long, or contain a NUL
             reason = getattr(error, "strerror", None) or error
             raise CallError("cannot be started", f"with this sample: {reason}", retryable=False) from error
         try:
@@ -117,7 +117,10 @@ async def run_program(name: str, arguments: Sequence[str], timeout: float, secre
 
 
 class _LogEnd:
-    """A pipe of which the last characters are kept. It is not read to its end: children may hold it open."""
+    """A pipe whose last characters are kept.
+
+    It is not read until end of file, because child processes may keep it open.
+    """
 
     def __init__(self) -> None:
         self._read_end, self.write_end = os.pipe()
@@ -126,14 +129,14 @@ class _LogEnd:
         self._end = b""
 
     def begin(self) -> None:
-        """Read, once the program has its own end of the pipe."""
+        """Start reading, after the program has inherited the pipe."""
         self._close_write_end()
         self._loop.add_reader(self._read_end, self._read)
 
     def _read(self) -> bool:
         try:
             content = os.read(self._read_end, _LOG_CHUNK)
-        except OSError:  # nothing more by now
+        except OSError:  # no more output yet
             return False
         if not content:
             self._loop.remove_reader(self._read_end)
@@ -141,7 +144,7 @@ class _LogEnd:
         return bool(content)
 
     def text(self) -> str:
-        """Return the end of what was printed."""
+        """Return the end of the output."""
         for _ in range(_PIPE_BYTES // _LOG_CHUNK):
             if not self._read():
                 break
@@ -162,7 +165,7 @@ class _LogEnd:
 
 
 async def _terminate(program: asyncio.subprocess.Process) -> None:
-    """End a program, kindly first, and what it has left behind."""
+    """End a program and its children, with SIGTERM first and then SIGKILL."""
     try:
         if program.returncode is None:
             _signal_group(program, signal.SIGTERM)
@@ -174,7 +177,7 @@ async def _terminate(program: asyncio.subprocess.Process) -> None:
             await asyncio.wait_for(program.wait(), _TERMINATE_SECONDS)
 
 
-def _signal_group(program: asyncio.subprocess.Process, word: signal.Signals) -> None:
-    # None is left; or, as macOS says it, none that is not over.
+def _signal_group(program: asyncio.subprocess.Process, number: signal.Signals) -> None:
+    # No process is left. macOS raises PermissionError if only zombies are left.
     with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(program.pid, word)
+        os.killpg(program.pid, number)

@@ -1,6 +1,6 @@
-"""At what size models see images, and how many tokens an image costs, as providers publish it.
+"""Input resolution of vision models, and the number of tokens of an image, as published by providers.
 
-An image is sent at the size that the model would see: a larger one costs time, and the provider scales it down.
+Images are sent at the resolution of the model. Providers scale larger images down, so sending them only costs time.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from creval.core.images import ResizeRule
 
 
 class VisionSpec(NamedTuple):
-    """How a family of models sees: size and tokens of an image; if `resize` is None, images go as they are."""
+    """Image size and token count of a family of models. If `resize` is None, images are sent unscaled."""
 
     name: str
     resize: ResizeRule | None
@@ -22,18 +22,18 @@ class VisionSpec(NamedTuple):
 
 
 def shrink_size(width: int, height: int, factor: float) -> tuple[int, int]:
-    """A size made smaller; never larger, never nothing."""
+    """Return a size scaled by a factor of at most 1, with sides of at least 1."""
     factor = min(1.0, factor)
     return max(1, round(width * factor)), max(1, round(height * factor))
 
 
 def fit_within_square(side: int) -> ResizeRule:
-    """Fit into a square."""
+    """Return a rule that fits images into a square."""
     return lambda width, height: shrink_size(width, height, side / max(width, height))
 
 
 def openai_tiles(name: str, base: int, tile: int) -> VisionSpec:
-    """OpenAI's tiles: into 2048 x 2048, shortest side to 768, then a price for each 512 pixels.
+    """Return the rule for OpenAI's tiles: fit into 2048 x 2048, shortest side to 768, then count 512-pixel tiles.
 
     >>> openai_tiles("gpt-4o", 85, 170).count_tokens(768, 768)
     765
@@ -50,7 +50,7 @@ def openai_tiles(name: str, base: int, tile: int) -> VisionSpec:
 
 
 def openai_patches(name: str, max_patches: int, side: int, factor: float) -> VisionSpec:
-    """OpenAI's patches of 32 pixels: at most so many, no side above a limit."""
+    """Return the rule for OpenAI's 32-pixel patches: at most `max_patches`, with no side above `side`."""
 
     def fit(width: int, height: int) -> tuple[int, int]:
         width, height = fit_within_square(side)(width, height)
@@ -68,7 +68,7 @@ def openai_patches(name: str, max_patches: int, side: int, factor: float) -> Vis
 
 
 def claude_patches(name: str, side: int, max_patches: int) -> VisionSpec:
-    """Anthropic's patches of 28 pixels: no side above a limit, and at most so many."""
+    """Return the rule for Anthropic's 28-pixel patches: at most `max_patches`, with no side above `side`."""
 
     def tokens(width: int, height: int) -> int:
         return math.ceil(width / 28) * math.ceil(height / 28)
@@ -85,7 +85,7 @@ def claude_patches(name: str, side: int, max_patches: int) -> VisionSpec:
 
 
 def gemini_crops(name: str) -> VisionSpec:
-    """Gemini's crops of a picture, 258 tokens each; a small picture is one."""
+    """Return the rule for Gemini's crops of an image, with 258 tokens each. A small image is one crop."""
 
     def tokens(width: int, height: int) -> int:
         if width <= 384 and height <= 384:
@@ -97,12 +97,12 @@ def gemini_crops(name: str) -> VisionSpec:
 
 
 def fixed_tokens(name: str, count: int) -> VisionSpec:
-    """The same number of tokens for every picture."""
+    """Return a rule with the same number of tokens for every image."""
     return VisionSpec(name, fit_within_square(3072), lambda _width, _height: count)
 
 
 def qwen_patches(name: str, side: int, max_patches: int) -> VisionSpec:
-    """Qwen-VL: a token for each square of `side` pixels, at most so many."""
+    """Return the rule for Qwen-VL: a token per square of `side` pixels, at most `max_patches`."""
 
     def fit(width: int, height: int) -> tuple[int, int]:
         return shrink_size(width, height, math.sqrt(max_patches * side * side / (width * height)))
@@ -116,7 +116,7 @@ def qwen_patches(name: str, side: int, max_patches: int) -> VisionSpec:
 
 UNKNOWN_VISION = VisionSpec("unknown", None, lambda width, height: 2 + math.ceil(width / 28) * math.ceil(height / 28))
 
-# The first that matches a model's name counts.
+# The first pattern that matches a model's name applies.
 _FAMILIES = tuple(
     (re.compile(pattern), vision)
     for pattern, vision in (
@@ -139,7 +139,7 @@ _FAMILIES = tuple(
         (r"qwen-?3", qwen_patches("qwen3-vl", 32, 16384)),
     )
 )
-# What DashScope cuts pictures down to, where it is not told otherwise.
+# The default resolutions at DashScope.
 _DASHSCOPE = (
     (re.compile(r"qwen-?3|qwen-vl"), qwen_patches("qwen3-vl at DashScope", 32, 2560)),
     (re.compile(r""), qwen_patches("qwen-vl at DashScope", 28, 1280)),
@@ -147,7 +147,7 @@ _DASHSCOPE = (
 
 
 def find_vision(model: str, provider: str = "") -> VisionSpec:
-    """How a model sees, by its name and who serves it."""
+    """Return the vision spec of a model, by its name and provider."""
     name = model.rpartition("/")[2].casefold()
     families = _DASHSCOPE if provider == "dashscope" else _FAMILIES
     return next((vision for pattern, vision in families if pattern.search(name)), UNKNOWN_VISION)

@@ -1,4 +1,4 @@
-"""Complex-Edit's dataset in small, in the forms in which Hugging Face keeps it."""
+"""A small version of Complex-Edit's dataset, in the formats of Hugging Face."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ OPERATIONS = ("Add an Object", "Change Color", "Remove an Object")
 
 
 def row(number: int, complexity: int = 3, content: bytes | None = None) -> dict[str, Any]:
-    """A row of the dataset; its picture is small and plain unless one is given."""
+    """Return a row of the dataset, by default with a small plain image."""
     buffer = io.BytesIO()
     Image.new("RGB", (32, 24), (number * 20 % 255, 90, 120)).save(buffer, "PNG")
     return {
@@ -33,7 +33,7 @@ def row(number: int, complexity: int = 3, content: bytes | None = None) -> dict[
 
 
 def write_parquet(folder: Path, **splits: Sequence[dict[str, Any]]) -> Path:
-    """As on the hub: `data/SPLIT-00000-of-00001.parquet`."""
+    """Write the files as on the hub: `data/SPLIT-00000-of-00001.parquet`."""
     (folder / "data").mkdir(parents=True, exist_ok=True)
     for split, rows in splits.items():
         frame = polars.DataFrame(rows, infer_schema_length=None)
@@ -42,7 +42,7 @@ def write_parquet(folder: Path, **splits: Sequence[dict[str, Any]]) -> Path:
 
 
 def write_saved(folder: Path, **splits: Sequence[dict[str, Any]]) -> Path:
-    """As `DatasetDict.save_to_disk` writes it: Arrow streams, two to a split."""
+    """Write the files as `DatasetDict.save_to_disk` does: Arrow streams, two per split."""
     folder.mkdir(parents=True)
     (folder / "dataset_dict.json").write_text(json.dumps({"splits": list(splits)}))
     for split, rows in splits.items():

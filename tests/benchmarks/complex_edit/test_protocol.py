@@ -1,4 +1,4 @@
-"""Complex-Edit: the dataset's forms, what is asked, and the paper's tables."""
+"""Tests of Complex-Edit: formats of the dataset, questions, and the paper's tables."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ TABLE_8 = {
     "GPT-Image-1": (9.69, 8.68, 9.40, 9.26, 9.09, 6.17, 9.54, 8.27, -0.60, -2.52, 0.15, -0.99),
     AVERAGE_MODEL: (7.74, 8.27, 8.64, 8.22, 5.68, 6.55, 8.37, 6.87, -2.07, -1.73, -0.27, -1.35),
 }
-# A published number is within half a hundredth of the true one, and so is each that it is made of.
+# A published number and each of its components are within half a hundredth of the true value.
 HALF = 0.005 + 1e-9
 LEVELS = (
     OVERALL,
@@ -83,7 +83,7 @@ Published = Mapping[str, Sequence[float]]
 
 
 def card_of(published: Published) -> Scorecard:
-    """The scorecard of models with one sample at C1 and one at C8."""
+    """Return the scorecard of models with one sample at C1 and one at C8."""
     models = tuple(name for name in published if name != AVERAGE_MODEL)
     values = np.array([[published[n][:3], published[n][4:7]] for n in models])
     total = np.ones(values.shape, dtype=np.int64)
@@ -103,7 +103,7 @@ def card_of(published: Published) -> Scorecard:
 
 
 def deviations(published: Published) -> dict[tuple[str, str, str], float]:
-    """Where a table's cells do not follow from its IF, IP and PQ, and by how much."""
+    """Return the cells of a table that do not follow from its IF, IP and PQ, with the differences."""
     card = card_of(published)
     found = {}
     for name, cells in published.items():
@@ -132,14 +132,14 @@ def test_table_5_contradicts_itself_in_one_cell() -> None:
         (AVERAGE_MODEL, "C8-C1", "IF"): 0.49,
         (AVERAGE_MODEL, "C8-C1", "O"): 0.16,
     }
-    # Its O, the average row and Table 3 need an IF of 1.60, which only its own delta denies.
+    # Its O, the average row and Table 3 imply an IF of 1.60. Only its own delta contradicts that.
     mended: dict[str, Sequence[float]] = dict(TABLE_5)
     mended["AnyEdit"] = (*TABLE_5["AnyEdit"][:4], 1.60, *TABLE_5["AnyEdit"][5:])
     assert deviations(mended) == {("AnyEdit", "C8-C1", "IF"): -3.01}
 
 
 def many(models: int = 2, images: int = 12) -> ScoreTable:
-    """A table whose samples differ by picture only: all complexities of one are alike."""
+    """Return a table whose samples differ by image only: all complexities of an image have the same scores."""
     chance = np.random.default_rng(4)
     each = chance.uniform(2, 9, (models, images, 1, 3))
     values = np.repeat(each, 8, axis=2).reshape(models, -1, 3)
@@ -169,10 +169,10 @@ def test_the_complexities_of_a_image_are_drawn_together() -> None:
         assert cell.high is not None
         return cell.high - cell.low
 
-    # Eight samples of one picture are one observation, so the whole is no surer than C1 alone.
+    # Eight samples of one image are one observation, so the overall interval is as wide as that of C1 alone.
     assert width(together, "overall") == pytest.approx(width(together, "C1"), rel=0.01)
     assert width(apart, "overall") < 0.5 * width(together, "overall")
-    # And what is alike in every resample makes a difference that never varies.
+    # The two ends are equal in every resample, so their difference never varies.
     assert width(together, "C8-C1") == pytest.approx(0.0, abs=1e-9)
     assert width(apart, "C8-C1") > 1.0
 
@@ -190,7 +190,7 @@ def test_a_difference_rests_on_the_samples_of_both_ends() -> None:
     assert card.cell("B", "IF", "C8-C1").low is not None
     total = np.where(c8[None, :, None], 0, table.total)
     alone = build_scorecard(replace(table, values=values, scored=total, total=total), resamples=50)
-    assert astuple(alone.cell("A", "IF", "C8-C1"))[3:] == (0, 0), "one end alone covers nothing"
+    assert astuple(alone.cell("A", "IF", "C8-C1"))[3:] == (0, 0), "coverage needs both ends"
 
 
 def test_scores_by_hand() -> None:
@@ -241,7 +241,7 @@ def test_parquet_and_saved_folders_hold_the_same(folder: Path, tmp_path: Path) -
     assert [level.groups for level in first.levels[1:]] == [("C1", "C2", "C3"), ("C3-C1",)]
     one_split = open_benchmark(saved / "test_syn").dataset
     assert {s.tags["split"] for s in one_split.samples} == {"test_syn"}
-    # The pictures are unpacked once.
+    # The images are unpacked once.
     changed = sample.source.stat().st_mtime_ns
     again = open_benchmark(folder).dataset.samples
     source = next(s for s in again if s.id == "test_real/C2/0004").source
@@ -259,7 +259,7 @@ def test_oddities_are_reported(tmp_path: Path) -> None:
     folder = write_parquet(tmp_path / "odd", test_real=rows)
     dataset = open_benchmark(folder).dataset
     assert [(f.rule, f.location) for f in dataset.issues] == [
-        ("no picture", "test_real/0000"),
+        ("no image", "test_real/0000"),
         ("no instruction", "test_real/C2/0001"),
         ("steps that do not match", "test_real/C3/0002"),
         ("no compound instruction", "test_real/0003"),
@@ -299,7 +299,7 @@ def test_a_split_cannot_lead_out_of_the_cache(tmp_path: Path) -> None:
 
 
 def test_a_file_that_is_missing_or_left_over(folder: Path, tmp_path: Path) -> None:
-    """Rows are numbered through all files: without one, edits would be judged as others."""
+    """Rows are numbered across files, so a missing file would assign edits to the wrong samples."""
     rows = [row(number) for number in range(4)]
     saved = write_saved(tmp_path / "saved", test_real=rows) / "test_real"
     names = [f"data-{at:05d}-of-00002.arrow" for at in (0, 1)]
@@ -310,17 +310,17 @@ def test_a_file_that_is_missing_or_left_over(folder: Path, tmp_path: Path) -> No
     (saved / "state.json").write_text(json.dumps(state))
     assert len(open_benchmark(saved).dataset.samples) == 3 * 4
     (saved / names[0]).unlink()
-    with pytest.raises(CrevalError, match=f"not complete: {names[0]} is missing"):
+    with pytest.raises(CrevalError, match=f"is incomplete: {names[0]} is missing"):
         open_benchmark(saved)
     file = next((folder / "data").glob("test_syn*"))
     file.rename(file.with_name("test_syn-00001-of-00003.parquet"))
-    with pytest.raises(CrevalError, match="not complete: file 00000-of-00003 is missing"):
+    with pytest.raises(CrevalError, match="is incomplete: file 00000-of-00003 is missing"):
         open_benchmark(folder)
     file.with_name("test_syn-00001-of-00003.parquet").rename(file.with_name("test_syn-00000-of-99999999.parquet"))
     start = time.process_time()
-    with pytest.raises(CrevalError, match="not complete: file 00001-of-99999999 is missing"):
+    with pytest.raises(CrevalError, match="is incomplete: file 00001-of-99999999 is missing"):
         open_benchmark(folder)
-    assert time.process_time() - start < 2, "as many files as a name says are not counted up"
+    assert time.process_time() - start < 2, "the number in a file name must not cause a loop of that length"
 
 
 def test_a_folder_whose_name_looks_like_a_pattern(folder: Path) -> None:
@@ -353,7 +353,7 @@ def test_a_folder_for_each_split_mode_and_complexity(folder: Path, tmp_path: Pat
         ("OmniGen", "test_syn/C2/0001", 7),
         ("OmniGen+sequential", "test_real/C3/0003", 0),
     ]
-    # Which split is meant cannot be told.
+    # The split is ambiguous.
     assert {Path(name).parent.name for name in found.unmatched_files} == {"C1", "C2"}
     one = write_parquet(tmp_path / "one", test_real=[row(0)])
     dataset = open_benchmark(one).dataset
@@ -388,7 +388,7 @@ def test_judge_score_and_compare_by_complexity(folder: Path, tmp_path: Path) -> 
         )
         assert found.differences["delta", "C3-C1", "O"].samples == 5
         thirds = {3 * value % 1 for _, values in opened.values_by_edit() for value in values.values() if value}
-        assert all(min(third, 1 - third) < 1e-9 for third in thirds), "means of three"
+        assert all(min(third, 1 - third) < 1e-9 for third in thirds), "each score is a mean of three"
 
 
 def _of(card: Scorecard, name: str, column: str, group: str = "overall") -> float:
@@ -463,7 +463,7 @@ def test_without_rubric_and_by_probability(folder: Path, tmp_path: Path) -> None
 
 
 def write_rows(folder: Path) -> Path:
-    """Two rows as `creval build` writes them."""
+    """Write two rows in the format of `creval build`."""
     (folder / "built").mkdir(parents=True)
     for number in (0, 7):
         Image.new("RGB", (32, 24), "teal").save(folder / "built" / f"{number:04d}.png")
@@ -509,4 +509,4 @@ def test_a_broken_row_is_left_out(tmp_path: Path) -> None:
     (folder / "built" / "0009.json").write_text('{"image": "../built/0000.png", "edit": {}}')
     found = open_benchmark(folder).dataset
     assert len(found.samples) == 6
-    assert [finding.rule for finding in found.issues] == ["broken row", "no picture"]
+    assert [finding.rule for finding in found.issues] == ["broken row", "no image"]

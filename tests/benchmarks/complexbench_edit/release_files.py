@@ -1,4 +1,4 @@
-"""ComplexBench-Edit's release in small."""
+"""A small version of ComplexBench-Edit's release."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from creval.benchmarks.complexbench_edit.release import SUBSETS
 
 
 def write_release(folder: Path, each: int = 2) -> Path:
-    """A release in miniature; the scores that a subset's samples get are up to the caller."""
+    """Write a small release. The caller assigns scores to its samples."""
     for subset in SUBSETS:
         entries = {}
         for number in range(each):

@@ -1,4 +1,4 @@
-"""Boxes from COCO's annotations."""
+"""Tests of boxes from COCO's annotations."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_a_number_that_no_image_has_and_a_damaged_cache(tmp_path: Path) -> None:
     assert read_objects_by_id([path], {1}) == {}
     for kept in cache_folder().glob("coco/*/boxes.parquet"):
         kept.write_bytes(b"PAR1")
-    with pytest.raises(CrevalError, match="is damaged: delete it"):
+    with pytest.raises(CrevalError, match=r"is damaged\. Delete it"):
         read_objects_by_id([path], {1})
 
 

@@ -1,4 +1,4 @@
-"""ComplexBench-Edit: chains by hand, the paper's averages, and the released instructions."""
+"""Tests of ComplexBench-Edit: chains worked out by hand, the paper's averages, and the released instructions."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ TABLE_2 = {
 }
 
 
-# Table 4: L1 and L2 in the four subsets that have a consistency, and the average.
+# Table 4: L1 and L2 in the four subsets with consistency, and the average.
 TABLE_4 = {
     "InstructPix2Pix": ((0.1663, 0.0588), (0.1581, 0.0560), (0.1696, 0.0617), (0.1374, 0.0428), (0.1578, 0.0548)),
     "MagicBrush": ((0.0701, 0.0233), (0.0707, 0.0242), (0.0609, 0.0210), (0.0599, 0.0180), (0.0654, 0.0216)),
@@ -122,7 +122,7 @@ def test_every_type_has_its_criteria_and_each_step_its_own_call() -> None:
 
 
 def test_the_average_is_of_the_five_subsets_as_in_the_papers_table(tmp_path: Path) -> None:
-    """Each model's subset cell is given to one sample; what comes out is the paper's average."""
+    """With one sample per subset that has the subset's score, the average is the paper's."""
     benchmark = open_benchmark(write_release(tmp_path / "bench", each=1))
     with RunWriter(tmp_path / "run") as store, store.transaction():
         protocol = benchmark.protocol
@@ -132,7 +132,7 @@ def test_the_average_is_of_the_five_subsets_as_in_the_papers_table(tmp_path: Pat
             for sample, cell in zip(benchmark.dataset.samples, cells[:5], strict=True):
                 key = EditKey(model, sample.id)
                 store.put_edits([Edit(key)])
-                # Values that make the sample's score the cell: each chain's product is cell / 100.
+                # Values that give the sample the cell's score: each chain's product is cell / 100.
                 values = [5.0, 5.0, 5.0]
                 for chain in dependency_chains(sample.steps):
                     values[chain[0]] = 5 * cell / 100
@@ -180,7 +180,7 @@ def test_the_whole_way_with_the_authors_layout_of_results(tmp_path: Path) -> Non
         spec = f"openai:fake@{url}/v1"
         done = judge(benchmark, [results, flat], spec, tmp_path / "run", Settings())
     assert (done.expected_answers, done.unanswered) == (90, 0)
-    assert server.stats["requests"] == 90, "each step is rated by itself, by its own criteria"
+    assert server.stats["requests"] == 90, "each step is rated in its own call, with its own criteria"
     with open_run(tmp_path / "run") as run:
         card = score_run(run, resamples=200)
         subsets = [card.cell("Flat", "score", subset).value or 0 for subset in SUBSETS]
@@ -250,7 +250,7 @@ def test_two_images_of_one_name_are_not_guessed_between(tmp_path: Path) -> None:
     assert not any(f.rule.startswith("several") for f in open_benchmark(bench).dataset.issues)
     Image.new("RGB", (32, 32), "white").save(other)
     dataset = open_benchmark(bench).dataset
-    (found,) = (f for f in dataset.issues if f.rule == "several pictures of one name")
+    (found,) = (f for f in dataset.issues if f.rule == "several images of one name")
     sample = next(s for s in dataset.samples if s.id == found.location)
     assert sample.source is not None
     assert not sample.source.exists()
@@ -274,7 +274,7 @@ def test_on_other_datasets_the_groups_are_theirs_and_the_types_its_own(tmp_path:
 
 
 def test_edit_types_are_compared_on_the_same_steps(tmp_path: Path) -> None:
-    """Of two steps of one type, one that only one model has an answer to does not count."""
+    """A step that is answered for only one of two models does not count in their difference."""
     sample = Sample("s", "a\nb\nc", steps=PARALLEL, tags={"subset": "COCO-three-obj"})
     benchmark = Benchmark(Dataset("made", tmp_path, (sample,), levels=LEVELS), PROTOCOL)
     with RunWriter(tmp_path / "run") as store, store.transaction():
@@ -306,7 +306,7 @@ def test_boxes_from_cocos_annotations_in_a_image_of_another_size(tmp_path: Path)
     entries = json.loads((bench / "data/instructions/three-chain/final_update_v2.json").read_text())
     (key,) = entries
     number = int(Path(entries[key]["img_path"]).stem)
-    # The picture is 32 pixels wide and high here, and was 64 there.
+    # The image is 32 x 32 pixels here; in the annotations it is 64 x 64.
     content = {
         "categories": [{"id": 1, "name": "cat"}],
         "images": [{"id": number, "width": 64, "height": 64}],

@@ -1,4 +1,4 @@
-"""CREval's formula on samples worked out by hand."""
+"""Tests of CREval's formula, with samples worked out by hand."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The release is read as it is: nothing is repaired silently, nothing is dropped silently."""
+"""Tests of CREval's reader: nothing is repaired or dropped silently."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def item(text: str = "Is it?", answer: Any = "Yes", **more: Any) -> dict[str, An
 
 
 def write(folder: Path, questions: dict[str, Any], entries: Any = None, metric: str = "VC") -> Path:
-    """A release with one sample for each questions file, which are all of one metric."""
+    """Write a release with one sample for each question file. All questions are of one metric."""
     if entries is None:
         entries = [
             {"id": n, "input_prompt": "do", "input_image": [f"image/{stem}.png"], "class_id": 1}
@@ -143,7 +143,7 @@ def test_the_folder_is_recognised_from_above_and_from_inside(tmp_path: Path) -> 
     for path in (tmp_path, tmp_path / "bench"):
         assert open_benchmark(path).name == "creval"
     (tmp_path / "bench" / "questions_all").rename(tmp_path / "bench" / "questiions_all")
-    assert open_benchmark(tmp_path).name == "creval", "as the first release spells it"
+    assert open_benchmark(tmp_path).name == "creval", "the spelling in the first release"
 
 
 def test_wrong_folders_get_a_sentence(tmp_path: Path) -> None:
@@ -154,7 +154,7 @@ def test_wrong_folders_get_a_sentence(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x")
     with pytest.raises(CrevalError, match="is a file"):
         open_benchmark(tmp_path / "file")
-    for content, sentence in (("{", "not valid JSON"), ("{}", "list of samples"), ("[]", "no sample")):
+    for content, sentence in (("{", "not valid JSON"), ("{}", "list of samples"), ("[]", "no usable sample")):
         write(tmp_path, {"a": [item()]})
         (tmp_path / "bench" / "instruction.json").write_text(content)
         with pytest.raises(CrevalError, match=sentence):

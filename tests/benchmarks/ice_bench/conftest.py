@@ -1,4 +1,4 @@
-"""What tests of ICE-Bench share."""
+"""Fixtures of the ICE-Bench tests."""
 
 from __future__ import annotations
 
@@ -15,8 +15,10 @@ from tests.serving import serving
 
 @pytest.fixture(scope="session")
 def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, JudgeSummary]:
-    """A run over all tasks, three items each, of models that can do all, some and one of them, and
-    what came of it. Do not write into it."""
+    """Return a run over all tasks with three items each, and its results.
+
+    Its models support all, some and one of the tasks. Do not write into it.
+    """
     root = tmp_path_factory.mktemp("ice-run")
     write_models(write_release(root / "ICE"), root / "results", listed="Painter")
     with serving(FakeServer().app()) as url:

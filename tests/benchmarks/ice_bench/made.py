@@ -1,4 +1,4 @@
-"""A run of ICE-Bench with made values, of models that can do all, some and one of its tasks."""
+"""A run of ICE-Bench with generated values, of models that support all, some and one of its tasks."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SPANS = {"aesthetic": (3.0, 7.0), "imaging": (30.0, 80.0), "clip_cap": (0.1, 0.3
 
 
 class Made(ImageMetric):
-    """Gives each picture a number of its own, in the range of what it stands for."""
+    """Fake metric that returns a different number for each image, in the range of the real metric."""
 
     info = MetricInfo("made", "", (), "")
 
@@ -56,8 +56,10 @@ ABLE: Mapping[str, frozenset[int]] = {
 def write_models(
     release: Path, folder: Path, able: Mapping[str, Collection[int]] = ABLE, listed: str = ""
 ) -> list[Path]:
-    """Write a folder of edits for each model, of the tasks that it can do by their numbers; one may
-    list them in a file."""
+    """Write a folder of edits for each model, for the numbers of the tasks that it supports.
+
+    A model's edits may be listed in a file.
+    """
     return [
         write_edits(
             release,
@@ -71,8 +73,10 @@ def write_models(
 
 
 def make_run(root: Path, judge_spec: str = "", without: Collection[str] = (), **settings: Any) -> JudgeSummary:
-    """Judge and measure, with made values, the edits of these models in `root`/results; `without`
-    are gauges that are not here."""
+    """Judge and measure the edits of these models in `root`/results with generated values.
+
+    `without` are metrics that are not available.
+    """
 
     def some(names: Iterable[str], _: Mapping[str, str]) -> dict[str, ImageMetric]:
         return {name: Made(name, here=name not in without) for name in names}

@@ -1,7 +1,7 @@
-"""The numbers of ICE-Bench's paper (arXiv 2503.14482), and a run made of its raw metrics.
+"""The numbers of ICE-Bench's paper (arXiv 2503.14482), and a run with its raw metrics.
 
-`paper_raw.csv` has the supplement's Tables 3 to 8, `paper_tables.csv` the paper's Tables 2
-to 5, where `-` is a dash.
+`paper_raw.csv` contains the supplement's Tables 3 to 8, `paper_tables.csv` the paper's Tables 2
+to 5, in which `-` is a dash.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ HERE = Path(__file__).parent
 
 
 class Printed(NamedTuple):
-    """A cell of the paper's Tables 2 to 5; none is a dash."""
+    """A cell of the paper's Tables 2 to 5. None is a dash."""
 
     table: str
     tasks: str
@@ -36,7 +36,7 @@ class Printed(NamedTuple):
 
 
 def raw_metrics() -> dict[tuple[str, int], dict[str, float]]:
-    """The supplement's raw metrics, by model and task."""
+    """Return the supplement's raw metrics by model and task."""
     found: dict[tuple[str, int], dict[str, float]] = {}
     with (HERE / "paper_raw.csv").open(encoding="utf-8") as file:
         for row in csv.DictReader(file):
@@ -46,7 +46,7 @@ def raw_metrics() -> dict[tuple[str, int], dict[str, float]]:
 
 
 def printed() -> list[Printed]:
-    """All cells of the paper's Tables 2 to 5."""
+    """Return all cells of the paper's Tables 2 to 5."""
     with (HERE / "paper_tables.csv").open(encoding="utf-8") as file:
         return [
             Printed(
@@ -61,7 +61,7 @@ def printed() -> list[Printed]:
 
 
 def columns_of_tables() -> dict[str, list[int]]:
-    """The paper's groups of columns, with the tasks that each says it is of."""
+    """Return the paper's groups of columns, with the tasks that the paper assigns to each."""
     found = {}
     for cell in printed():
         numbers = re.findall(r"[0-9]+", cell.tasks.rpartition("(")[2])
@@ -70,8 +70,10 @@ def columns_of_tables() -> dict[str, list[int]]:
 
 
 def write_run(folder: Path) -> Path:
-    """A run with one sample a task, whose raw metrics are the supplement's; what a model has no
-    numbers for, it does not support."""
+    """Write a run with one sample per task, whose raw metrics are the supplement's.
+
+    A model does not support the tasks for which it has no numbers.
+    """
     raw = raw_metrics()
 
     def sample(task: Task) -> Sample:

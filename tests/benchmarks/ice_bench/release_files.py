@@ -1,4 +1,4 @@
-"""ICE-Bench's release in small: all 31 tasks with drawn pictures, and models' edits of them."""
+"""A small version of ICE-Bench's release: all 31 tasks with drawn images, and models' edits."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from PIL import Image, ImageDraw, ImageFilter
 
 from creval.benchmarks.ice_bench.tasks import TASKS, Task
 
-SIZE = (96, 73)  # an odd height is one that real pictures have
+SIZE = (96, 73)  # real images also have odd heights
 COLOURS = ("crimson", "teal", "gold", "navy", "olive", "orchid")
 
 
 def identity(task: Task, number: int) -> str:
-    """An item's id, like a digest as the release has them."""
+    """Return an item's id, which looks like a digest as in the release."""
     return hashlib.md5(f"{task.number}/{number}".encode(), usedforsecurity=False).hexdigest()
 
 
 def drawn(seed: int, size: tuple[int, int] = SIZE) -> Image.Image:
-    """A sky, a ground and some shapes."""
+    """Draw a sky, a ground and some shapes."""
     chance = np.random.default_rng(seed)
     wide, high = size
     sky, ground, *shapes = chance.permutation(COLOURS).tolist()
@@ -37,7 +37,7 @@ def drawn(seed: int, size: tuple[int, int] = SIZE) -> Image.Image:
 
 
 def mask() -> Image.Image:
-    """White where the middle may change."""
+    """Return a mask with a white centre."""
     made = Image.new("L", SIZE, 0)
     wide, high = SIZE
     ImageDraw.Draw(made).rectangle((wide // 4, high // 4, wide // 2, high // 2), 255)
@@ -45,7 +45,7 @@ def mask() -> Image.Image:
 
 
 def source_of(task: Task, seed: int) -> Image.Image:
-    """What a task starts from: a picture, or a map that controls."""
+    """Return the source of a task: an image or a control map."""
     image = drawn(seed)
     made = {
         "pose": lambda: image.convert("L").point(lambda v: 255 * (v > 128)),
@@ -58,7 +58,7 @@ def source_of(task: Task, seed: int) -> Image.Image:
 
 
 def write_release(folder: Path, each: int = 3, *, inside: str = "dataset", start: str = "") -> Path:
-    """A release with so many items a task; pictures are named from `start` on."""
+    """Write a release with a number of items per task. Image paths begin with `start`."""
     home = folder / inside
     lines = []
     for task in TASKS.values():
@@ -110,9 +110,9 @@ def read_lines(path: Path) -> list[dict[str, Any]]:
 def write_edits(
     release: Path, folder: Path, *, supports: Callable[[Task], bool] = bool, listed: bool = False, seed: int = 1
 ) -> Path:
-    """A model's edits: sources with a shape more, by their ids, or `listed` as the authors do.
+    """Write a model's edits: the sources with one more shape, named by id or `listed` as by the authors.
 
-    What it does not support, it says.
+    Unsupported tasks are declared in a file.
     """
     chance = np.random.default_rng(seed)
     (folder / "images").mkdir(parents=True)

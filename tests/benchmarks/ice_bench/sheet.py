@@ -1,4 +1,4 @@
-"""ICE-Bench's scores computed once more, as somebody would in a spreadsheet."""
+"""An independent computation of ICE-Bench's scores, as in a spreadsheet."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from creval.store import Run
 
 
 def rows_by_task(run: Run) -> dict[str, dict[int, list[dict[str, float]]]]:
-    """Each model's rows of each task, one for each item."""
+    """Return the rows of each model and task, one per item."""
     answers: dict[EditKey, dict[str, float]] = defaultdict(dict)
     for given in run.answers():
         if given.value is not None:
@@ -29,7 +29,7 @@ def rows_by_task(run: Run) -> dict[str, dict[int, list[dict[str, float]]]]:
 
 
 def sheet(number: int, raw: Mapping[str, float]) -> dict[str, float]:
-    """One item's row as somebody would type it into a spreadsheet from the paper."""
+    """Return an item's row, computed directly from the paper's formulas."""
     row = {"AES": raw["aesthetic"] / 10, "IMG": raw["imaging"] / 100}
     if number == 27:
         row["PF"] = row["IMG"]
@@ -78,8 +78,10 @@ RANGES = {
 
 
 def compared(run: Run, able: Mapping[str, frozenset[int]], each: int) -> int:
-    """Hold every cell of a run against the sheet; how many have a value. `able` are the numbers of
-    the tasks that each model supports."""
+    """Compare every cell of a run with the sheet, and return the number of cells with a value.
+
+    `able` are the numbers of the tasks that each model supports.
+    """
     card, rows = score(run, resamples=100), rows_by_task(run)
     groups = {task.number: task.group for task in TASKS.values()}
     found = 0
@@ -87,7 +89,7 @@ def compared(run: Run, able: Mapping[str, frozenset[int]], each: int) -> int:
         assert {n: len(of) for n, of in rows[model].items()} == dict.fromkeys(numbers, each)
         for group, tasks in RANGES.items():
             for column in SCHEMA.columns:
-                # What is not supported counts zero where the dimension belongs to the task.
+                # An unsupported task counts as zero in each of its dimensions.
                 means = {
                     number: mean(row[column] for row in rows[model][number] if column in row)
                     if number in numbers

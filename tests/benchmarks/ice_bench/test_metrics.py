@@ -1,4 +1,4 @@
-"""ICE-Bench measured with its own gauges, on tiny models; for two libraries there are stand-ins."""
+"""Tests of ICE-Bench with its own metrics, on tiny models and with fakes of two libraries."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A model's folder in ICE-Bench: the authors' list of pictures, and what it does not support."""
+"""Tests of a model's output folder for ICE-Bench: the authors' list of images, and unsupported tasks."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_a_model_in_either_layout(tmp_path: Path, listed: bool) -> None:
 
 
 def test_paths_are_taken_from_wherever_they_end_in_the_folder(tmp_path: Path) -> None:
-    """The authors' are from where they stand, and a folder may have been renamed since."""
+    """The authors' paths are relative to their working directory, and the folder may have been renamed."""
     made = folder(
         tmp_path / "renamed",
         "images/1.png",
@@ -103,12 +103,12 @@ def test_paths_never_leave_the_folder(tmp_path: Path, path: object) -> None:
     assert edits["a"].reason.endswith("which is not in the folder")
     edits["a"].reason.encode()
     assert edits["b"].image == made / "images/1.png"
-    assert edits["c"].reason == "gen_info.json names no picture of it"
+    assert edits["c"].reason == "gen_info.json names no image of it"
 
 
 def test_a_list_that_is_none(tmp_path: Path) -> None:
     made = folder(tmp_path, "a.png", listed=["a.png"])
-    with pytest.raises(CrevalError, match=r"gen_info\.json should hold an object"):
+    with pytest.raises(CrevalError, match=r"gen_info\.json must contain an object"):
         read_model_outputs(made, SAMPLES)
     (made / "gen_info.json").write_text("{")
     with pytest.raises(CrevalError, match=r"gen_info\.json is not valid JSON"):
@@ -116,9 +116,9 @@ def test_a_list_that_is_none(tmp_path: Path) -> None:
 
 
 def test_a_list_of_other_items(tmp_path: Path) -> None:
-    """Even where pictures are there by their ids: whoever wrote the list meant it."""
+    """This is an error even if there are images named by id: the list takes precedence."""
     made = folder(tmp_path, "a.png", listed={"x1": "a.png"})
-    sentence = r"gen_info\.json names none of the benchmark's items: it has 'x1', an item is .* 'a'"
+    sentence = r"gen_info\.json names no item of the benchmark: it contains 'x1', but an item of the benchmark is 'a'"
     with pytest.raises(CrevalError, match=sentence):
         find_edits([made], SAMPLES, read_model_outputs=read_model_outputs)
     (made / "gen_info.json").write_text("{}")
@@ -129,7 +129,7 @@ def test_a_list_of_other_items(tmp_path: Path) -> None:
 def test_folders_in_the_place_of_files(tmp_path: Path, name: str) -> None:
     (folder(tmp_path, "a.png") / name).unlink(missing_ok=True)
     (tmp_path / name).mkdir()
-    with pytest.raises(CrevalError, match=f"{name} should be a file"):
+    with pytest.raises(CrevalError, match=f"{name} must be a file"):
         read_model_outputs(tmp_path, SAMPLES)
 
 
@@ -170,9 +170,11 @@ def test_a_name_that_is_no_task(tmp_path: Path) -> None:
 
 def test_a_image_of_what_is_not_supported(tmp_path: Path) -> None:
     made = folder(tmp_path, "a.png", listed={"a": "a.png", "b": "b.png"}, unsupported="5\n26\n")
-    with pytest.raises(CrevalError, match=r"names a picture of 'a', and it is said to be unsuppor"):
+    with pytest.raises(CrevalError, match=r"names an image of 'a', but the sample is declared unsuppor"):
         read_model_outputs(made, SAMPLES)
     (made / "gen_info.json").write_text('{"b": "b.png"}')
-    assert read_model_outputs(made, SAMPLES)["b"].status is EditStatus.UNSUPPORTED, "there is no picture of it"
+    assert read_model_outputs(made, SAMPLES)["b"].status is EditStatus.UNSUPPORTED, (
+        "the image listed for it does not exist"
+    )
     with pytest.raises(CrevalError, match=r"contains a\.png, but its metadata declares no image .*: line 1 of uns"):
         find_edits([made], SAMPLES, read_model_outputs=read_model_outputs)

@@ -1,4 +1,4 @@
-"""ICE-Bench's paper: its Tables 2 to 5 from the raw metrics of its supplement, cell by cell."""
+"""Tests of ICE-Bench's paper: its Tables 2 to 5 from the raw metrics of its supplement, cell by cell."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from tests.benchmarks.ice_bench.paper import Printed, columns_of_tables, printed
 from tests.benchmarks.ice_bench.test_protocol import MEASURED
 
 NEAR = 0.0015
-# What follows within that, but not to the last digit that is printed: a mean of 12 or 6 tasks that
-# was rounded before, and a number that the supplement ends on 2 and the paper on 3.
+# Cells that agree within this tolerance, but not in the last printed digit: means of 12 or 6 tasks that
+# were rounded before, and a number that ends in 2 in the supplement and in 3 in the paper.
 LAST_DIGIT = {
     ("4", "Global Editing (Tasks 5-16)", "ACE", "IMG"),
     ("4", "Global Editing (Tasks 5-16)", "UltraEdit", "IMG"),
     ("4", "Local Editing (Tasks 17-22)", "ACE++", "IMG"),
     ("3", "Subject Reference (Task 4)", "ACE++", "REF"),
 }
-# The tasks that models have numbers for.
+# The tasks for which models have numbers.
 NUMBERS = {
     "ACE": set(range(1, 32)),
     "OmniGen": set(range(1, 32)),
@@ -38,9 +38,9 @@ NUMBERS = {
     "UltraEdit": set(range(5, 23)),
     "FLUX-Control": set(range(23, 28)),
 }
-# Those that the supplement's Table 2 says they support.
+# The tasks that models support according to the supplement's Table 2.
 SAID = {"ACE": set(range(1, 32)), "OmniGen": set(range(1, 32)), "FLUX": {1}, "ACE++": {2, 4, 31}}
-# Task scores of two models, each worked out by hand from the supplement's numbers.
+# Task scores of two models, worked out by hand from the supplement's numbers.
 BY_HAND = {
     ("FLUX", 1): (0.6175 + 0.7348 + 0.57) / 3,
     ("OminiControl", 26): 0.3 * (0.5272 + 0.50995) + 0.2 * (0.602 + 0.161) + 0.2 * 0.971,
@@ -50,14 +50,14 @@ BY_HAND = {
 
 @pytest.fixture(scope="module")
 def cards(tmp_path_factory: pytest.TempPathFactory) -> tuple[Scorecard, Scorecard]:
-    """The supplement's raw metrics, scored in the paper's way and in the released code's."""
+    """Return the scores from the supplement's raw metrics, by the paper's and by the released code's formulas."""
     folder: Path = write_run(tmp_path_factory.mktemp("paper"))
     with open_run(folder) as run:
         papers = score(run, resamples=100)
         return papers, score(run, resamples=100, weights="released")
 
 
-# Where each column of the paper's tables stands in ours.
+# The level and group of each column of the paper's tables.
 COLUMNS = {
     "No-ref Image Creating (Task 1)": "No-ref Image Creating",
     "Face Reference (Task 2)": "Face Reference Creating",
@@ -77,7 +77,7 @@ def ours(card: Scorecard, cell: Printed) -> float | None:
 
 
 def test_the_papers_columns_can_be_asked_for(cards: tuple[Scorecard, Scorecard]) -> None:
-    """Table 5's second column is of two tasks."""
+    """Table 5's second column combines two tasks."""
     assert list(COLUMNS) == list(columns_of_tables())
     three = ["Style Transfer", "Subject Reference Editing", "Face Swap"]
     wide = latex_table(cards[0], tables.select_groups(cards[0], three), {}, wide=True)
@@ -104,7 +104,7 @@ def test_the_papers_tables_follow_from_its_supplement(cards: tuple[Scorecard, Sc
 
 
 def test_which_cells_do_not_follow_to_the_last_digit(cards: tuple[Scorecard, Scorecard]) -> None:
-    """All others do, when each raw metric may have been anything that is printed like it."""
+    """All other cells follow, within the rounding of the printed raw metrics."""
     raw, columns = raw_metrics(), columns_of_tables()
     tasks = {task.number: task for task in TASKS.values()}
     found = set()
@@ -118,7 +118,7 @@ def test_which_cells_do_not_follow_to_the_last_digit(cards: tuple[Scorecard, Sco
                 rounded += sum(0.0005 * abs(factor) for factor in factors.values())
         slack = rounded / len(columns[cell.tasks]) + 0.0005
         if cell.dimension == "REF" and len(columns[cell.tasks]) == 1:
-            slack = 0.0  # it is the raw metric itself, printed alike
+            slack = 0.0  # it is the raw metric itself, with the same digits
         if abs((ours(cards[0], cell) or 0.0) - cell.value) > slack + 1e-9:
             found.add(cell[:4])
     assert found == LAST_DIGIT
@@ -138,7 +138,7 @@ def test_colours_count_as_the_paper_says_and_not_as_the_code(cards: tuple[Scorec
 
 
 def test_what_is_not_supported_counts_zero_in_its_group(cards: tuple[Scorecard, Scorecard]) -> None:
-    """OminiControl has four of the five controllable tasks."""
+    """OminiControl supports four of the five controllable tasks."""
     card, raw = cards[0], raw_metrics()
     four = [raw["OminiControl", number]["aesthetic"] / 10 for number in range(24, 28)]
     cell = card.cell("OminiControl", "AES", "Controllable Generation", "task_group")
@@ -161,7 +161,7 @@ def test_raw_metrics_as_the_supplement_prints_them(tmp_path: Path) -> None:
             assert there == pytest.approx(raw.get((model, task.number), {}))
     assert card.models == papers.models, "they are ranked by the score"
     assert card.cell("ACE", "score") == papers.cell("ACE", "score")
-    # A task that is not supported is worth nothing, but nothing was measured in it.
+    # An unsupported task scores 0, but nothing was measured in it.
     four = [raw["OminiControl", number] for number in range(24, 28)]
     group = ("Controllable Generation", "task_group")
     assert card.cell("OminiControl", "aesthetic", *group).value == pytest.approx(
@@ -186,19 +186,19 @@ def test_task_scores_by_hand(cards: tuple[Scorecard, Scorecard]) -> None:
 
 
 def largest(task: int, metric: str) -> str:
-    """The model with the largest number."""
+    """Return the model with the highest number."""
     of = {model: raw[metric] for (model, number), raw in raw_metrics().items() if number == task}
     return max(of, key=lambda model: of[model])
 
 
 def test_the_papers_words_against_its_tables() -> None:
-    """What docs/benchmarks/ice-bench.md says about them."""
+    """These are the statements in docs/benchmarks/ice-bench.md."""
     style, subject = (
         cell.value
         for cell in printed()
         if cell.table == "3" and cell[2:4] == ("ACE", "REF") and "Face" not in cell.tasks
     )
-    assert (style, subject) == (0.802, 0.878), "section 5 says 0.849 and 0.864"
+    assert (style, subject) == (0.802, 0.878), "section 5 has 0.849 and 0.864"
     following = {
         cell.model: cell.value or 0.0
         for cell in printed()
@@ -207,8 +207,8 @@ def test_the_papers_words_against_its_tables() -> None:
     assert following["ACE"] > max(following["IP-Adapter"], following["ACE++"])
     assert largest(10, "VLLM-QA") == "MagicBrush"
     assert largest(14, "aesthetic") == "InstructPix2Pix"
-    assert largest(16, "l1_src") == "InstructPix2Pix", "the largest is the worst, and bold"
-    assert largest(21, "VLLM-QA") == "ACE++", "ACE's is bold"
+    assert largest(16, "l1_src") == "InstructPix2Pix", "the largest value is the worst, but is bold in the paper"
+    assert largest(21, "VLLM-QA") == "ACE++", "the paper has ACE's value in bold"
     unsaid = {model: NUMBERS[model] - SAID.get(model, set()) for model in NUMBERS}
     assert unsaid["ACE++"] == {*range(17, 23), 29, 30}
     assert sum(map(len, unsaid.values())) == 3 + 8 + 5 + 12 + 12 + 18 + 5

@@ -1,4 +1,4 @@
-"""ICE-Bench: what is asked and measured of each task, and its scores by hand."""
+"""Tests of ICE-Bench: questions and measurements of each task, and scores worked out by hand."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_what_is_asked_and_measured_of_each_task(task: Task) -> None:
 
 @pytest.mark.parametrize("task", TASKS.values(), ids=lambda task: str(task.number))
 def test_each_dimension_rests_on_probes_of_its_own(task: Task) -> None:
-    """So that those that are chosen have a value, and no other."""
+    """The probes of a dimension give a value to this dimension only."""
     sample = item(task, references=1)
     probes = PROTOCOL.probes(sample)
     for dimension in GROUP_WEIGHTS[task.group]:
@@ -198,7 +198,7 @@ def test_weights_of_ones_own() -> None:
     assert scored(some, "Inpainting")["score"] == pytest.approx((3 * 0.8 + 0.9) / 4)
     assert scored(some, "Image Deblurring")["score"] == pytest.approx(0.7)
     assert scored(some, "Color Editing") == scored(PROTOCOL, "Color Editing")
-    assert scored(some, "Inpainting")["AES"] == 0.5, "it is measured, and weighs nothing"
+    assert scored(some, "Inpainting")["AES"] == 0.5, "it is measured, with weight 0"
 
 
 def test_the_narrower_weights_count_in_any_order() -> None:
@@ -230,13 +230,13 @@ def test_what_weighs_nothing_can_be_missing() -> None:
     ("weights", "sentence"),
     [
         ({"AES": 1, "SCR": 1}, "no dimension 'SCR'; did you mean 'SRC'"),
-        ({"REF": 1}, "no weight is above zero for Text-to-Image Creating, which has AES, IMG, PF"),
+        ({"REF": 1}, "no weight is above zero for Text-to-Image Creating, whose dimensions are AES, IMG, PF"),
         ({"Face Swap": {"CTRL": 1}}, "no dimension of Face Swap 'CTRL'"),
         ({"Face Swop": {"AES": 1}}, "no task 'Face Swop'; did you mean 'Face Swap'"),
         ({"Face Swap": {"AES": -1, "IMG": 2}}, "weights of Face Swap must be zero or more"),
         ({"Face Swap": {}}, "no weight is above zero for Face Swap"),
-        ({"Face Swap": 5}, "takes the weights of its dimensions"),
-        ({"31": {"AES": 1}, "Face Swap": {"PF": 1}}, "'31' and 'Face Swap' both give the weights of Face Swap"),
+        ({"Face Swap": 5}, "give the weights of its dimensions"),
+        ({"31": {"AES": 1}, "Face Swap": {"PF": 1}}, "'31' and 'Face Swap' both set the weights of Face Swap"),
         ({"AES": float("nan")}, "must be zero or more"),
         ({"AES": 1e308, "IMG": 1e308}, "must be zero or more"),
     ],

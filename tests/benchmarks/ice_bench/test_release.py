@@ -1,4 +1,4 @@
-"""ICE-Bench's files: all tasks in both spellings, and whatever is wrong in them as a finding."""
+"""Tests of ICE-Bench's reader: all tasks in both spellings, and problems as issues."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ TEXT, SWAP, COLOR = (TASKS[name] for name in ("Text-to-Image Creating", "Face Sw
 
 @pytest.fixture(scope="module")
 def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A release with one item a task. Do not write into it."""
+    """Return a release with one item per task. Do not write into it."""
     return write_release(tmp_path_factory.mktemp("ice"), each=1)
 
 
@@ -100,7 +100,7 @@ def test_numbers_stand_for_tasks_and_so_do_ranges(given: str, numbers: list[int]
 
 @pytest.mark.parametrize("given", ["0", "32", "4-2", "29-32", "3.1", "1_2", "2/4", "-3", "1-2-3"])
 def test_other_numbers_stand_for_none(given: str) -> None:
-    with pytest.raises(CrevalError, match="there is no task"):
+    with pytest.raises(CrevalError, match="no task"):
         find_tasks(given)
 
 
@@ -121,7 +121,7 @@ def test_braces_are_to_be_filled_in_where_an_item_was_built(tmp_path: Path) -> N
     ("inside", "start"), [("dataset", ""), ("dataset", "dataset/"), ("data", "data/"), ("dataset", "data/"), ("", "")]
 )
 def test_images_are_found_however_they_are_named(tmp_path: Path, inside: str, start: str) -> None:
-    """From the folder of the list, from the one that holds it, or after the folder was renamed."""
+    """Paths may be relative to the folder of the list or its parent, even after the folder was renamed."""
     write_release(tmp_path, each=1, inside=inside, start=start)
     for folder in {tmp_path, tmp_path / inside}:
         dataset = loaded(folder)
@@ -167,10 +167,10 @@ Change = Callable[[dict[str, Any]], object]
         (COLOR, lambda e: e.update(SourceImageType="Drawing"), "unknown source type", True),
         (COLOR, lambda e: e.update(TargetCaption=" "), "no target caption", True),
         (COLOR, lambda e: e.update(Instruction=""), "empty instruction", True),
-        (COLOR, lambda e: e.update(Instruction="as <REF_1>"), "unknown picture", True),
+        (COLOR, lambda e: e.update(Instruction="as <REF_1>"), "unknown image", True),
         (COLOR, lambda e: e.update(RegionBased=True), "no mask", True),
-        (TEXT, lambda e: e.update(Instruction="like [SOURCE]"), "unknown picture", True),
-        (SWAP, lambda e: e.update(Instruction="as in <REF_2>"), "unknown picture", True),
+        (TEXT, lambda e: e.update(Instruction="like [SOURCE]"), "unknown image", True),
+        (SWAP, lambda e: e.update(Instruction="as in <REF_2>"), "unknown image", True),
         (SWAP, lambda e: e.update(SourceMask=""), "no mask", False),
         (SWAP, lambda e: e.update(SourceMask="images/no.png"), "missing mask", True),
         (SWAP, lambda e: e.update(SourceMask="images/" + "x" * 4000), "missing mask", True),
@@ -180,9 +180,9 @@ Change = Callable[[dict[str, Any]], object]
         (SWAP, lambda e: e.pop("ReferenceImages"), "no reference", False),
         (SWAP, lambda e: e["ReferenceImages"].insert(0, ""), "lost reference", False),
         (SWAP, lambda e: e["ReferenceImages"].append(None), "lost reference", False),
-        (COLOR, lambda e: e.update(ItemID="../../../evil"), "id is no file name", True),
-        (COLOR, lambda e: e.update(ItemID=".c"), "id is no file name", True),
-        (COLOR, lambda e: e.update(ItemID="c" * 241), "id is no file name", True),
+        (COLOR, lambda e: e.update(ItemID="../../../evil"), "id is not a file name", True),
+        (COLOR, lambda e: e.update(ItemID=".c"), "id is not a file name", True),
+        (COLOR, lambda e: e.update(ItemID="c" * 241), "id is not a file name", True),
     ],
 )
 def test_what_is_wrong_in_an_item_is_found(small: Path, task: Any, change: Change, rule: str, kept: bool) -> None:
@@ -263,7 +263,7 @@ def test_a_mask_of_another_size_is_found(tmp_path: Path) -> None:
     Image.new("L", (40, 30)).save(mask)
     (found,) = loaded(tmp_path).issues
     assert (found.rule, found.item) == ("mask of another size", "40 x 30, its source 96 x 73")
-    assert found.note == "it is scaled for measuring", "alike in all: they stand together"
+    assert found.note == "it is scaled for measurements", "equal notes are grouped"
 
 
 def test_lines_that_are_no_items(tmp_path: Path) -> None:
@@ -286,15 +286,15 @@ def test_other_lists_are_not_taken_for_it(tmp_path: Path) -> None:
     for content in (b"", b"{}", b'{"id": 1}\n', b"\xff" * 100, b'[{"ItemID": 1, "Task": 2}]'):
         path.write_bytes(content)
         assert find_ice_bench_folder(tmp_path) is None
-    with pytest.raises(CrevalError, match=r"ICE-Bench's dataset/data\.jsonl"):
+    with pytest.raises(CrevalError, match=r"ICE-Bench dataset/data\.jsonl"):
         open_benchmark(tmp_path)
     path.write_text(json.dumps({"ItemID": "a", "Task": "Dancing"}))
-    with pytest.raises(CrevalError, match=r"data\.jsonl holds no item that can be used"):
+    with pytest.raises(CrevalError, match=r"data\.jsonl contains no usable item"):
         open_benchmark(tmp_path)
 
 
 def test_built_items_of_one_image_belong_together(small: Path, tmp_path: Path) -> None:
-    """Each has a copy of the picture: their sources do not tell."""
+    """Each item has its own copy of the image, so source paths do not identify the shared image."""
     lines = read_lines(small / "dataset" / "data.jsonl")
     for line in lines[:3]:
         line["made"] = {"picture": "holidays/boat.jpg"}

@@ -1,4 +1,4 @@
-"""A run of ICE-Bench with made values: every cell against a spreadsheet."""
+"""Tests of a run of ICE-Bench with generated values: every cell is compared with a spreadsheet."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def test_no_source_is_missed_where_none_belongs(tmp_path: Path, monkeypatch: pyt
 
 
 def test_only_the_chosen_dimensions_have_values(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Deblurring's PF is measured as IMG is, and comes with PF alone."""
+    """Deblurring's PF uses the same metric as IMG, but has a value only if PF is chosen."""
     release = write_release(tmp_path / "ICE", each=1)
     edits = write_edits(release, tmp_path / "M")
     monkeypatch.setattr(gauging, "open_image_metrics", made_of)
@@ -124,7 +124,7 @@ def test_only_the_chosen_dimensions_have_values(tmp_path: Path, monkeypatch: pyt
 
 
 def test_models_for_what_is_not_chosen_are_named_and_not_refused(tmp_path: Path) -> None:
-    """One list of models serves every choice of metrics."""
+    """The same list of models can be given with every choice of metrics."""
     release = write_release(tmp_path / "ICE", each=1)
     edits = write_edits(release, tmp_path / "M")
     models = {"clip": "no-model", "imaging": "no-model"}
@@ -135,8 +135,8 @@ def test_models_for_what_is_not_chosen_are_named_and_not_refused(tmp_path: Path)
 
     said, *others = made(models).warnings()
     assert said == "`metric_models` clip: nothing of what was chosen is measured with it."
-    assert others[0].startswith("to measure aesthetic: "), "what is to be done first"
-    with pytest.raises(CrevalError, match="`metric_models` boxes: nothing is measured with it here"):
+    assert others[0].startswith("to measure aesthetic: "), "the step to take first"
+    with pytest.raises(CrevalError, match="`metric_models` boxes: none of the chosen metrics uses this model"):
         made(models | {"boxes": "no-model"})
 
 

@@ -1,4 +1,4 @@
-"""A run of ICE-Bench as tables, a radar, the report and the viewer show it."""
+"""Tests of a run of ICE-Bench in tables, a radar plot, the report and the viewer."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from tests.benchmarks.ice_bench.release_files import identity
 
 
 def test_tables_in_the_papers_form(made: tuple[Path, JudgeSummary]) -> None:
-    """Each group with the dimensions that it has."""
+    """Each group has only its own dimensions."""
     with open_run(made[0]) as run:
         card = score(run, resamples=100)
     shown = tables.select_groups(card, ["Global Editing", "Controllable Generation"])
@@ -81,12 +81,12 @@ def test_the_report_shows_what_items_bring_and_what_models_lack(made: tuple[Path
     said = {given.model: given.answer for given in asked_.answers}
     assert said["Everything"] in ("0", "1")
     assert said["Painter"] == said["Steered"] == "not supported"
-    assert "SRC" not in str(place["Everything"]), "nobody else has it"
-    assert place["Painter"][2:] == ["–", "–"], "three samples of a task decide nothing"
+    assert "SRC" not in str(place["Everything"]), "no other model has a value"
+    assert place["Painter"][2:] == ["–", "–"], "three samples of a task are too few"
 
 
 def test_the_report_shows_what_was_measured(made: tuple[Path, JudgeSummary]) -> None:
-    """A score's reasons are one click away, also where nothing was asked."""
+    """The basis of a score is one click away, even if no question was asked."""
     name = identity(TASKS["Image Deblurring"], 0)
     with open_run(made[0]) as run:
         card = score(run, resamples=100)
@@ -140,7 +140,7 @@ def test_where_two_models_are_far_apart_stands_what_was_measured(made: tuple[Pat
 
 
 def test_strong_and_weak_on_what_models_support(made: tuple[Path, JudgeSummary]) -> None:
-    """Zeros for what a model cannot do are no weakness in what it does."""
+    """Zeros for unsupported tasks are not shown as a weakness of the model's edits."""
     with open_run(made[0]) as run:
         card = score(run, resamples=100)
     found = headline.strengths_and_weaknesses(card)
@@ -151,15 +151,17 @@ def test_strong_and_weak_on_what_models_support(made: tuple[Path, JudgeSummary])
     assert leads["Painter"]["AES"].value == pytest.approx(creating[0] - creating[1])
     assert set(leads["Painter"]) == {"AES", "IMG", "PF", "score"}
     alone = replace(card, table=replace(card.table, unsupported={}))
-    assert headline._metric_leads(alone, draws, "Painter")["AES"].value < -0.2, "as if it had done the rest badly"
+    assert headline._metric_leads(alone, draws, "Painter")["AES"].value < -0.2, "as if its other edits were bad"
 
 
 def test_why_there_is_no_interval_is_said(made: tuple[Path, JudgeSummary]) -> None:
     with open_run(made[0]) as run:
         card, alone = score(run, resamples=100), score(run, resamples=100, models=("Everything",))
     words = ["A value without an interval rests on fewer than 5 samples."]
-    assert sentences.missing_interval_sentences(card, tables.select_groups(card, ["task"])) == words, "three each"
-    assert sentences.missing_interval_sentences(card, [("overall", "overall")]) == words, "Painter has three"
+    assert sentences.missing_interval_sentences(card, tables.select_groups(card, ["task"])) == words, (
+        "three samples per task"
+    )
+    assert sentences.missing_interval_sentences(card, [("overall", "overall")]) == words, "Painter has three samples"
     assert sentences.missing_interval_sentences(alone, tables.select_groups(alone, ["overall", "sample"])) == []
     no_groups, some = (str(plots.radar(card, level).get_label()) for level in ("task", "task_group"))
     assert "no intervals, because no group has 5 samples with a value." in no_groups
@@ -178,7 +180,7 @@ def test_nobody_scores_here_what_was_followed(made: tuple[Path, JudgeSummary]) -
 
 
 def test_the_report_has_a_table_for_each_category_and_group(made: tuple[Path, JudgeSummary]) -> None:
-    """With the dimensions that it has, the score first; what is a category and a group, once."""
+    """Groups have only their own dimensions, with the score first. A category that is also a group is listed once."""
     with open_run(made[0]) as run:
         card = score(run, resamples=100)
         page = report(run, card, 100, samples_per_section=0)

@@ -1,4 +1,4 @@
-"""Tasks of ICE-Bench that a model does not do: counted, and no evidence."""
+"""Tests of unsupported tasks in ICE-Bench: they count in scores, but are not evidence for differences."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ def test_two_models_of_which_one_does_less(made: tuple[Path, JudgeSummary]) -> N
     both = [card.cell(name, "score").value or 0.0 for name in ("Everything", "Painter")]
     difference = found.differences["overall", "overall", "score"].value
     samples = found.differences["overall", "overall", "score"].samples
-    assert difference == pytest.approx(both[0] - both[1], abs=0.01), "but for a face or two"
+    assert difference == pytest.approx(both[0] - both[1], abs=0.01), "except for one or two faces"
     assert astuple(found.differences["task", "Face Editing", "AES"])[:3] == (None, None, None)
     assert found.differences["task", "Text-to-Image Creating", "AES"].value is not None
     said = comparison_output(found)
     names = [row[0] for row in said.tables[0].rows]
-    assert len(names) == len(set(names)), "a category that is one group stands once"
+    assert len(names) == len(set(names)), "a category with one group is listed once"
     told = said.sentences
     assert f"on {samples} samples (" in told[0]
     assert told[1].startswith("Samples of 93 that a model does not support count 0: Painter 90.")
@@ -71,7 +71,7 @@ def test_what_nobody_supports_counts_in_a_limited_run_too(tmp_path: Path, monkey
 
 
 def test_what_a_model_comes_to_support_is_asked_about(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What was said to be unsupported gives way to a picture, and to its absence."""
+    """A stored status `unsupported` is replaced if the folder later has an image, or lacks one without declaring it."""
     release = write_release(tmp_path / "ICE", each=1)
     edits = write_edits(release, tmp_path / "M", supports=lambda task: task.number == 1)
 
@@ -94,8 +94,8 @@ def test_what_a_model_comes_to_support_is_asked_about(tmp_path: Path, monkeypatc
 
 
 def test_samples_that_all_support(made: tuple[Path, JudgeSummary]) -> None:
-    """What one model cannot do none has; what is left scores as it does among all, under other
-    weights too."""
+    """Tasks that one model does not support are left out for all. The others keep their scores, also with other
+    weights."""
     two = ("Everything", "Steered")
     with open_run(made[0]) as run:
         for weights in (None, {"AES": 1.0}):
@@ -108,12 +108,14 @@ def test_samples_that_all_support(made: tuple[Path, JudgeSummary]) -> None:
                     place = (model, "score", name, "sample")
                     assert card.cell(*place).value == all_.cell(*place).value
         found = missing_edits.missing_from_table(run, all_.table)
-        assert missing_edits.missing_policy_sentences(all_.table, found) == [], "what is unsupported is told elsewhere"
+        assert missing_edits.missing_policy_sentences(all_.table, found) == [], (
+            "unsupported samples are reported elsewhere"
+        )
 
 
 @pytest.fixture(scope="module")
 def part(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run in which only one dimension was measured."""
+    """Return a run in which only one dimension was measured."""
     root = tmp_path_factory.mktemp("ice-part")
     write_models(write_release(root / "ICE", each=2), root / "results")
     make_run(root, metrics=("AES",))
@@ -121,7 +123,7 @@ def part(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_what_is_not_supported_makes_no_score_alone(part: Path) -> None:
-    """Where no sample that a model supports has a score, it has none, though others count 0."""
+    """A model without a score for any supported sample has no score, although unsupported samples count as 0."""
     with open_run(part) as run:
         card = score(run, resamples=100)
         found = compare(run, "Painter", "Steered", resamples=100)
@@ -139,13 +141,13 @@ def test_what_is_not_supported_makes_no_score_alone(part: Path) -> None:
 
 
 def test_zeros_for_what_is_not_supported_are_no_evidence(made: tuple[Path, JudgeSummary], part: Path) -> None:
-    """An interval needs five samples that a model has edited; a difference, that one has."""
+    """An interval needs five samples that the model has edited, a difference five that either model has edited."""
     with open_run(made[0]) as run:
         card = score(run, resamples=100)
     painter, steered = (card.cell(name, "score") for name in ("Painter", "Steered"))
     assert painter.value is not None
-    assert (painter.low, painter.high) == (None, None), "three pictures"
-    assert steered.low is not None, "fifteen"
+    assert (painter.low, painter.high) == (None, None), "three images"
+    assert steered.low is not None, "fifteen images"
     samples = {(d.first, d.second): d.samples for d in card.differences}
     assert samples["Painter", "Steered"] == 18
     with open_run(part) as run:
@@ -156,7 +158,10 @@ def test_zeros_for_what_is_not_supported_are_no_evidence(made: tuple[Path, Judge
 
 
 def test_what_could_be_measured_of_nobody_counts_against_nobody(tmp_path: Path) -> None:
-    """Neither against a model that does not support the task, nor against one without a picture."""
+    """A dimension that could not be measured for any model in a task is ignored there.
+
+    This holds for models that do not support the task, and for models without an image.
+    """
     write_models(write_release(tmp_path / "ICE", each=2), tmp_path / "results")
     images = tmp_path / "results" / "Everything" / "images"
     for task in ("Pose-guided Generation", "Edge-guided Generation"):
@@ -174,4 +179,4 @@ def test_what_could_be_measured_of_nobody_counts_against_nobody(tmp_path: Path) 
         edges = card.cell("Everything", "CTRL", "Edge-guided Generation")
         (whole,) = [answer.value for answer in run.answers("Everything", identity(TASKS["Edge-guided Generation"], 1))]
         assert whole is not None
-        assert edges.value == pytest.approx((1 - whole) / 2), "what is missing scores zero"
+        assert edges.value == pytest.approx((1 - whole) / 2), "a missing edit scores zero"

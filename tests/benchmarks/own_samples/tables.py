@@ -1,4 +1,4 @@
-"""A folder of own samples, as a person would put it together."""
+"""A folder of a user's own samples."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ cat5.png,Make the cat white,sun,10
 
 
 def write_samples(folder: Path, table: str = WEATHER, name: str = "samples.csv", images: int = 6) -> Path:
-    """A table, and so many images beside it."""
+    """Write a table and a number of images."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / name).write_text(table, encoding="utf-8")
     write_images(folder, [f"cat{n}.png" for n in range(images)])

@@ -1,4 +1,4 @@
-"""One's own samples, from tables that are right, wrong, huge and hostile."""
+"""Tests of the reader of own samples, with valid, invalid, huge and hostile tables."""
 
 from __future__ import annotations
 
@@ -161,10 +161,10 @@ def test_a_tag_is_a_level_if_its_values_are_groups(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("table", "said"),
     [
-        ("", "holds no sample"),
-        ("id,instruction\n", "holds no sample"),
-        ("source,instruction\ncat0.png,\n", r"no sample that can be used \(samples.csv, line 2: no instruction"),
-        ("\x00\xff\x00", "holds no sample"),
+        ("", "contains no usable sample"),
+        ("id,instruction\n", "contains no usable sample"),
+        ("source,instruction\ncat0.png,\n", r"no usable sample \(samples.csv, line 2: no instruction"),
+        ("\x00\xff\x00", "contains no usable sample"),
     ],
 )
 def test_a_table_without_a_usable_row_is_refused(table: str, said: str, tmp_path: Path) -> None:

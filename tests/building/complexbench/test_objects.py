@@ -33,7 +33,7 @@ def test_a_crowd_is_more_than_two(tmp_path: Path) -> None:
     assert unsuitable_reason(found["000000000001.jpg"]) == ""
     assert unsuitable_reason(found["000000000002.jpg"]) != ""
     file.write_text('{"images": [{}]}')
-    with pytest.raises(CrevalError, match="not a file of COCO's annotations"):
+    with pytest.raises(CrevalError, match="not a COCO annotation file"):
         read_objects_by_filename(file)
 
 

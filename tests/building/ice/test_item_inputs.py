@@ -119,7 +119,7 @@ def test_a_model_for_depth_that_is_not_there_costs_nothing(tmp_path: Path) -> No
         gauges = {"depth": str(tmp_path / "none")}
         images = draw_plain(tmp_path / "in", 2)
         work = building(images, tmp_path / "bench", url, IceBuildOptions(derive=True), metric_models=gauges)
-        with pytest.raises(CrevalError, match="there is no folder"):
+        with pytest.raises(CrevalError, match="no folder"):
             work.run()
     assert server.stats["requests"] == 0
 

@@ -119,7 +119,7 @@ def test_what_people_wrote_stays_theirs_when_it_is_accepted(built: Path, url: st
 def test_what_is_dropped_takes_its_item_with_it(built: Path) -> None:
     review = IceReview(built)
     review.decide(SWAP, "TargetCaption", DROPPED, {})
-    with pytest.raises(CrevalError, match="no item that can be used"):
+    with pytest.raises(CrevalError, match="no usable item"):
         open_benchmark(built)
     assert [item.verdict for item in review.group(SWAP).items] == [DROPPED] * 3
     assert review.count_undecided() == 3
@@ -162,7 +162,7 @@ def test_what_lies_outside_is_shown_and_used_nowhere(name: str, built: Path) -> 
     path = built / "dataset" / "data.jsonl"
     path.write_text("".join(f"{json.dumps(one)}\n" for one in found))
     assert list(IceReview(built).group(SWAP).images) == ["reference 1"]
-    with pytest.raises(CrevalError, match="no item that can be used"):
+    with pytest.raises(CrevalError, match="no usable item"):
         open_benchmark(built)
 
 

@@ -1,4 +1,4 @@
-"""Asking a pipeline for pictures in a test."""
+"""Helpers that run the diffusers editor in tests."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from creval.editors.diffusers.diffusers_editor import DiffusersEditor
 from creval.editors.editor_spec import open_editor
 from tests.editors.asking import NoTicket
 
-# What makes small pictures where a pipeline would make large ones, and reads with two layers.
+# Settings for small images, and for text encoders with two layers.
 SMALL: dict[str, dict[str, Any]] = {
     "FluxKontextPipeline": {"pixels": 90 * 70, "_auto_resize": False},
     "FluxKontextInpaintPipeline": {"pixels": 90 * 70, "_auto_resize": False},
@@ -25,7 +25,7 @@ SMALL: dict[str, dict[str, Any]] = {
 
 
 def opened(folder: Path, **settings: Any) -> DiffusersEditor:
-    """An editor of a tiny pipeline, that takes four steps unless told otherwise."""
+    """Return an editor with a tiny pipeline and four steps by default."""
     given = {"steps": 4, **SMALL.get(folder.name, {}), **settings}
     editor = open_editor(f"diffusers:{folder}", EditorOptions(given))
     assert isinstance(editor, DiffusersEditor)
@@ -33,7 +33,7 @@ def opened(folder: Path, **settings: Any) -> DiffusersEditor:
 
 
 def came(editor: DiffusersEditor, jobs: Sequence[EditRequest]) -> list[EditOutput | BaseException]:
-    """What comes of jobs that are asked for at once."""
+    """Return the results of concurrent requests."""
 
     async def run() -> list[EditOutput | BaseException]:
         await editor.open()
@@ -47,7 +47,7 @@ def came(editor: DiffusersEditor, jobs: Sequence[EditRequest]) -> list[EditOutpu
 
 
 def made(editor: DiffusersEditor, *jobs: EditRequest) -> list[EditOutput]:
-    """The pictures that come of jobs."""
+    """Return the images for requests."""
     found = came(editor, jobs)
     for one in found:
         if isinstance(one, BaseException):
@@ -60,5 +60,5 @@ def pixels(produced: EditOutput) -> np.ndarray[Any, Any]:
 
 
 def apart(one: EditOutput, other: EditOutput) -> int:
-    """The largest difference between two pictures, of 255."""
+    """Return the largest difference between two images, of 255."""
     return int(np.abs(pixels(one) - pixels(other)).max())

@@ -1,4 +1,4 @@
-"""Tiny pipelines, each written once."""
+"""Fixtures with tiny pipelines, each of which is written once."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from PIL import Image
 from tests.editors.diffusers.tiny import write
 
 SIZE = (90, 70)
-"""Of the sources: no multiple of what pipelines take."""
+"""Size of the sources, which is not a multiple of the pipelines' steps."""
 
 
 @pytest.fixture(scope="session")
 def tiny(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
-    """The folder of a pipeline of a class."""
+    """Return a function that returns the folder of a pipeline of a class."""
     written: dict[str, Path] = {}
 
     def get(kind: str) -> Path:
@@ -31,7 +31,7 @@ def tiny(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
 
 @pytest.fixture
 def images(tmp_path: Path) -> list[Path]:
-    """Sources of coloured fields that have nothing in common."""
+    """Return sources with different coloured fields."""
     paths = []
     for number in range(6):
         fields = np.random.default_rng(number).integers(0, 2, (2, 3, 3), np.uint8) * 255
@@ -42,7 +42,7 @@ def images(tmp_path: Path) -> list[Path]:
 
 @pytest.fixture
 def half(tmp_path: Path) -> Path:
-    """A mask that leaves the right half as it is."""
+    """Return a mask that protects the right half."""
     path = tmp_path / "half.png"
     mask = Image.new("L", SIZE, 0)
     mask.paste(255, (0, 0, SIZE[0] // 2, SIZE[1]))
@@ -52,7 +52,7 @@ def half(tmp_path: Path) -> Path:
 
 @pytest.fixture(autouse=True)
 def _small_conditions(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Qwen-Image-Edit looks at its source in a megapixel; here a 128th of that has to do."""
+    """Reduce the resolution at which Qwen-Image-Edit sees its source to a 128th of a megapixel."""
     for part in ("edit", "edit_inpaint", "edit_plus"):
         module = import_module(f"diffusers.pipelines.qwenimage.pipeline_qwenimage_{part}")
         whole = module.calculate_dimensions

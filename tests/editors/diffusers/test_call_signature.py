@@ -1,4 +1,4 @@
-"""What pipelines take, by their classes and the parameters of their calls."""
+"""Tests of call signatures: the parameters of pipeline classes, and the arguments built from requests."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def form(kind: str) -> CallSignature:
 
 
 def test_known_editors() -> None:
-    """How many pictures, whether a mask, a size and a batch, and which guidance."""
+    """Return the number of images, support for mask, size and batches, and the guidance parameter."""
     many = float("inf")
     expected = {
         "Flux2Pipeline": ("image", many, "", True, "guidance_scale"),
@@ -46,7 +46,7 @@ def test_known_editors() -> None:
         "BriaFiboEditPipeline": ("image", 1, "mask", True, "guidance_scale"),
     }
     for kind, (images, most, mask, sized, guidance) in expected.items():
-        if hasattr(diffusers, kind):  # some are younger than the oldest diffusers that is taken
+        if hasattr(diffusers, kind):  # some are not in the oldest supported version of diffusers
             found = form(kind)
             taken = (
                 found.image_parameter,
@@ -69,7 +69,7 @@ def test_names_are_the_calls_own() -> None:
     ("kind", "reason"),
     [
         ("MarigoldDepthPipeline", "takes no prompt"),
-        ("WanImageToVideoPipeline", "makes videos"),
+        ("WanImageToVideoPipeline", "generates videos"),
         ("DDPMPipeline", "takes no prompt"),
     ],
 )
@@ -113,14 +113,14 @@ def test_sizes_are_the_sources_in_multiples(source: Path, tmp_path: Path) -> Non
     assert size(source, xl, 16) == (96, 64)
     assert size(source, xl, 16, pixels=1024 * 1024) == (1168, 896)
     assert size(source, xl, 16, size=(32, 48)) == (32, 48)
-    assert size(source, kontext, 16) == (90, 70), "it makes its own area of that shape"
+    assert size(source, kontext, 16) == (90, 70), "it uses its own area in that shape"
     width, height = size(large, pix2pix, 8)
     assert abs(width * height / MAX_OUTPUT_PIXELS - 1) < 0.01
     assert abs(width / height / (4 / 3) - 1) < 0.01
     seen = build_input(EditRequest("a", "x", large), pix2pix, 8, None, None).images[0]
-    assert seen.size == (width, height), "it makes pictures as large as it gets them"
+    assert seen.size == (width, height), "the output has the size of the input"
     seen = build_input(EditRequest("a", "x", large), xl, 16, None, None).images[0]
-    assert seen.size == (4000, 3000), "it makes them as large as it is told"
+    assert seen.size == (4000, 3000), "the output has the given size"
 
 
 def test_masks_are_black_and_white_and_as_large_as_the_source(source: Path, tmp_path: Path) -> None:
@@ -137,7 +137,7 @@ def test_masks_are_black_and_white_and_as_large_as_the_source(source: Path, tmp_
     assert everywhere is not None
     assert everywhere.getextrema() == (255, 255)
     bria = form("BriaFiboEditPipeline")
-    assert build_input(EditRequest("a", "x", source), bria, 16, None, None).mask is None, "it needs none"
+    assert build_input(EditRequest("a", "x", source), bria, 16, None, None).mask is None, "it needs no mask"
 
 
 def test_what_goes_where(source: Path) -> None:

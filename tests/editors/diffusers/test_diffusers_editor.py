@@ -1,4 +1,4 @@
-"""Editing with pipelines of the real format and random weights."""
+"""Tests of the diffusers editor with pipelines in the real format and random weights."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from tests.editors.diffusers.conftest import SIZE
 Tiny = Callable[[str], Path]
 PIX2PIX = "StableDiffusionInstructPix2PixPipeline"
 WORDS = ["make it red", "turn the whole of it into blue", "no"]
-# The sources' 90 x 70 in the multiples that a pipeline takes; what Qwen makes of a 128th megapixel.
+# The sources' 90 x 70 in multiples of the pipelines' steps, and Qwen's size for a 128th of a megapixel.
 SIZES = {
     "ChronoEditPipeline": (96, 64),
     "Flux2KleinPipeline": (96, 64),
@@ -68,7 +68,7 @@ def test_a_image_depends_on_all_that_goes_in(kind: str, tiny: Tiny, images: list
     first, again, *different = made(opened(tiny(kind)), job, job, *others)
     assert first.content == again.content
     assert pixels(first).shape[1::-1] == SIZES[kind]
-    assert first.metadata["source_size"] == list(SIZE), "another size is said"
+    assert first.metadata["source_size"] == list(SIZE), "the source's size is recorded if it differs"
     for other in different:
         assert apart(first, other) > (_ROUNDING if kind in BATCHES else 0)
 
@@ -88,7 +88,7 @@ def test_a_batch_is_what_each_is_alone(
 
 
 def watched(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """How many jobs are in each call of a pipeline."""
+    """Record the number of requests in each call of a pipeline."""
     calls: list[int] = []
     whole = DiffusersPipeline.generate
 
@@ -117,7 +117,7 @@ def test_what_is_not_known_to_take_batches_gets_none(
     editor = opened(tiny("Flux2KleinPipeline"), batch=2)
     made(editor, *(EditRequest("a", "red", path) for path in images[:2]))
     assert calls == [1, 1]
-    assert "one picture at a time" in editor.notes[0]
+    assert "one image at a time" in editor.notes[0]
 
 
 def test_a_price_is_the_users(tiny: Tiny, images: list[Path]) -> None:
@@ -139,7 +139,7 @@ def test_through_the_engine(tiny: Tiny, images: list[Path], tmp_path: Path, monk
     again = opened(tiny(PIX2PIX), batch=1, device="cpu")
     monkeypatch.setattr(DiffusersPipeline, "load", lambda _: pytest.fail("nothing is to be made"))
     kept = EditorSession(again, tmp_path / "M", EditSettings())
-    assert kept.edit_all(jobs) == found, "neither batches nor the device make other pictures"
+    assert kept.edit_all(jobs) == found, "images do not depend on batches or the device"
     assert kept.progress.cached == 6
 
 
@@ -180,7 +180,7 @@ def test_a_benchmark_step_by_step(tiny: Tiny, tmp_path: Path) -> None:
 
     edited = run(batch=2)
     assert edited.statuses == {"done": 2}
-    assert edited.progress.requests_sent > 2, "a picture for each step"
+    assert edited.progress.requests_sent > 2, "an image for each step"
     again = run(batch=4, device="cpu")
     assert (again.progress.requests_sent, again.progress.cached) == (0, edited.progress.requests_sent)
     with pytest.raises(CrevalError, match="another `out`"):
@@ -204,7 +204,7 @@ def test_a_mask_says_where(tiny: Tiny, images: list[Path], half: Path, tmp_path:
         )
         assert apart(masked, all_) > 2
         assert all_.content == none.content
-        assert "all of the picture may change" in editor.notes[0]
+        assert "the whole image may change" in editor.notes[0]
     editor = opened(tiny(PIX2PIX))
     masked, none = made(editor, EditRequest("a", "red", images[0], half), EditRequest("a", "red", images[0]))
     assert masked.content == none.content
@@ -215,7 +215,7 @@ def test_sources_are_seen_upright_and_on_white(tiny: Tiny, images: list[Path], t
     upright = Image.open(images[0])
     turned = upright.transpose(Image.Transpose.ROTATE_90)
     exif = Image.Exif()
-    exif[0x0112] = 6  # a viewer turns it by 90 degrees to the right
+    exif[0x0112] = 6  # viewers rotate it by 90 degrees clockwise
     turned.save(tmp_path / "turned.png", exif=exif)
     clear = upright.convert("RGBA")
     clear.paste((10, 20, 30, 0), (0, 0, 45, 70))
@@ -253,8 +253,8 @@ def test_more_images_than_it_takes(tiny: Tiny, images: list[Path]) -> None:
     both, reference = came(opened(tiny(PIX2PIX)), jobs)
     assert isinstance(both, CallError)
     assert (both.kind, both.retryable) == ("unsupported", False)
-    assert "1 pictures at most" in str(both)
-    assert not isinstance(reference, BaseException), "one picture is one picture"
+    assert "at most 1 image," in str(both)
+    assert not isinstance(reference, BaseException), "a single reference counts as one image"
 
 
 def test_words_alone(tiny: Tiny, images: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -270,11 +270,11 @@ def test_words_alone(tiny: Tiny, images: list[Path], monkeypatch: pytest.MonkeyP
     assert "`settings` pipeline=StableDiffusionImg2ImgPipeline" in str(refused)
     inpainting = opened(tiny("StableDiffusionInpaintPipeline"))
     (refused,) = came(inpainting, [EditRequest("a", "a red hat")])
-    assert "needs a picture" in str(refused)
+    assert "needs an image" in str(refused)
 
 
 def spoilt(monkeypatch: pytest.MonkeyPatch, error: Exception, when: Callable[[Sequence[str]], bool]) -> None:
-    """A pipeline that fails at some prompts."""
+    """A pipeline that fails for some prompts."""
     kind = form_class(PIX2PIX)
     whole = kind.__call__
 
@@ -305,7 +305,7 @@ def test_batches_get_smaller_for_want_of_memory(
     jobs = [EditRequest("a", w, images[0]) for w in (*"abcd", "e", "f")]
     assert len(made(editor, *jobs)) == 6
     assert calls == [4, 2, 2, 2]
-    assert "batches of 2, for want of memory" in editor.notes[-1]
+    assert "ran out of memory: the batch size is now 2" in editor.notes[-1]
     (alone,) = came(editor, [EditRequest("a", "hat", images[0])])
     assert isinstance(alone, CallError)
     assert alone.kind == "out of memory"
@@ -348,7 +348,7 @@ def test_a_long_instruction_is_cut_and_that_is_said(tiny: Tiny, images: list[Pat
     assert "reads 77 tokens" in editor.notes[0]
     editor = opened(tiny("FluxImg2ImgPipeline"))
     (whole,) = made(editor, EditRequest("a", long, images[0]))
-    assert "tokens_read" not in whole.metadata, "T5 reads on where CLIP stops"
+    assert "tokens_read" not in whole.metadata, "T5 reads more tokens than CLIP"
 
 
 def test_sizes(tiny: Tiny, tmp_path: Path) -> None:
@@ -362,7 +362,7 @@ def test_sizes(tiny: Tiny, tmp_path: Path) -> None:
     (found,) = made(opened(kontext, width=48, height=32, pixels=None), wide)
     assert pixels(found).shape == (32, 48, 3)
     (found,) = made(opened(kontext, max_area=96 * 32, pixels=None), wide)
-    assert pixels(found).shape == (32, 96, 3), "its area, of the source's shape"
+    assert pixels(found).shape == (32, 96, 3), "its own area, in the source's shape"
 
 
 def test_guidance_and_steps_shape_the_image(tiny: Tiny, images: list[Path]) -> None:
@@ -377,7 +377,7 @@ def test_guidance_and_steps_shape_the_image(tiny: Tiny, images: list[Path]) -> N
         assert apart(plain, steps) > 0
     (plain,) = made(opened(tiny(PIX2PIX), batch=2, negative_prompt="hat"), job)
     two = made(opened(tiny(PIX2PIX), batch=2, negative_prompt="hat"), job, job)
-    assert apart(plain, two[0]) <= _ROUNDING, "a text goes to each of a batch"
+    assert apart(plain, two[0]) <= _ROUNDING, "a text setting applies to each item of a batch"
 
 
 @pytest.mark.parametrize("batch", [1, 2, 4])

@@ -1,4 +1,4 @@
-"""Finding models in folders and on the hub, and loading them."""
+"""Tests of finding models in folders and on the hub, and of loading them."""
 
 from __future__ import annotations
 
@@ -47,22 +47,22 @@ def test_without_the_library(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("name", ["nowhere", "./nowhere", "/nowhere/at/all", "a/b/c", "../x"])
 def test_a_folder_that_is_not_there(name: str) -> None:
-    with pytest.raises(CrevalError, match="there is no folder"):
+    with pytest.raises(CrevalError, match="no folder"):
         locate_model(name)
 
 
 @pytest.mark.parametrize(
     ("content", "reason"),
     [
-        (None, "holds no model_index.json"),
+        (None, "has no model_index.json"),
         ("{", "cannot be read"),
         ("[" * 100_000, "cannot be read"),
-        ("[]", "holds no object"),
-        ("{}", "of its own code"),
+        ("[]", "must contain a JSON object"),
+        ("{}", "with custom code"),
         ('{"_class_name": "Step1XEditPipeline"}', "is a Step1XEditPipeline, which diffusers"),
-        ('{"_class_name": ["pipeline.py", "Mine"]}', "its own code"),
+        ('{"_class_name": ["pipeline.py", "Mine"]}', "with custom code"),
         ('{"_class_name": "logging"}', "is a logging"),
-        ('{"_class_name": "UNet2DConditionModel"}', "does not have or cannot run"),
+        ('{"_class_name": "UNet2DConditionModel"}', "does not include or cannot run"),
     ],
 )
 def test_a_folder_that_holds_no_pipeline(content: str | None, reason: str, tmp_path: Path) -> None:
@@ -81,7 +81,7 @@ def test_a_part_that_is_missing_gets_a_sentence(tiny: Tiny, tmp_path: Path) -> N
 
 
 class Recorded:
-    """Stands in for a class of pipelines, and records what is asked of it."""
+    """Fake pipeline class that records its calls."""
 
     def __init__(self) -> None:
         self.done: list[tuple[str, Any]] = []
@@ -166,7 +166,7 @@ COMMIT = "c0ffee" * 6 + "c0ff"
 
 
 def hub(folder: Path) -> web.Application:
-    """Serves a folder as the hub does, as far as fetching goes."""
+    """Server that offers a folder for download as the hub does."""
     files = [path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()]
 
     def declined(request: web.Request) -> web.Response | None:
@@ -203,7 +203,7 @@ def hub(folder: Path) -> web.Application:
 
 @pytest.fixture
 def served(tiny: Tiny, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """A hub that holds one model, and nothing fetched from it yet."""
+    """Return a hub with one model and an empty download cache."""
     with serving(hub(tiny(PIX2PIX))) as address:
         template = f"{address}/{{repo_id}}/resolve/{{revision}}/{{filename}}"
         monkeypatch.setattr("huggingface_hub.constants.ENDPOINT", address)
@@ -226,9 +226,9 @@ def test_from_the_hub(images: list[Path]) -> None:
 @pytest.mark.parametrize(
     ("name", "reason"),
     [
-        ("org/gated", "its licence has to be accepted first, at https://huggingface.co/org/gated"),
-        ("org/nowhere", "nor such a model on the hub"),
-        ("org/other", "holds no model_index.json"),
+        ("org/gated", "accept its licence at https://huggingface.co/org/gated"),
+        ("org/nowhere", "nor a model on the hub"),
+        ("org/other", "has no model_index.json"),
     ],
 )
 def test_what_the_hub_does_not_give(name: str, reason: str) -> None:

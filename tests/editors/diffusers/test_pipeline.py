@@ -1,4 +1,4 @@
-"""What a pipeline is given, and what its pictures depend on."""
+"""Tests of pipeline settings, and of the facts that images depend on."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_facts_are_what_images_depend_on(tiny: Tiny) -> None:
     for other in ({"dtype": "bfloat16"}, {"pixels": 10_000}, {"steps": 6}, {"variant": "fp16"}):
         assert facts(folder, **{"steps": 5, "guidance": 3} | other) != plain
     none = facts(folder, steps=5, guidance=3, negative_prompt=None)
-    assert "negative_prompt" not in none["call"], "null leaves a name out"
+    assert "negative_prompt" not in none["call"], "null removes a parameter"
 
 
 def test_other_weights_are_another_model(tiny: Tiny, tmp_path: Path) -> None:
@@ -44,7 +44,7 @@ def test_other_weights_are_another_model(tiny: Tiny, tmp_path: Path) -> None:
     (folder / "README.md").write_text("Trained on cats.")
     (folder / "logs").mkdir()
     (folder / "logs" / "today.txt").write_text("step 1")
-    assert facts(folder) == before, "no part of the pipeline"
+    assert facts(folder) == before, "the file is not part of the pipeline"
     (weights,) = (folder / "unet").glob("*.safetensors")
     content = bytearray(weights.read_bytes())
     content[-1] ^= 1
@@ -58,12 +58,12 @@ def test_other_weights_are_another_model(tiny: Tiny, tmp_path: Path) -> None:
         ({"stpes": 4}, "there is no setting of .*Pix2PixPipeline 'stpes'; did you mean 'steps'"),
         ({"true_cfg_scale": 4}, "no setting .* 'true_cfg_scale'.* Known: .*guidance_scale"),
         ({"latents": 4}, "no setting"),
-        ({"steps": 4, "num_inference_steps": 5}, "steps=4 is num_inference_steps"),
-        ({"offload": "model", "device": "cpu"}, "spares a GPU's memory"),
+        ({"steps": 4, "num_inference_steps": 5}, "steps is an alias of num_inference_steps"),
+        ({"offload": "model", "device": "cpu"}, "saves GPU memory"),
         ({"device": "toaster"}, "`settings` device=toaster"),
         ({"revision": "main"}, "is a folder"),
         ({"pipeline": "FluxKontxtPipeline"}, "did you mean 'FluxKontextPipeline'"),
-        ({"pipeline": "WanImageToVideoPipeline"}, "makes videos"),
+        ({"pipeline": "WanImageToVideoPipeline"}, "generates videos"),
     ],
 )
 def test_settings_that_are_none(settings: dict[str, Any], reason: str, tiny: Tiny) -> None:
@@ -83,7 +83,7 @@ def test_settings_that_are_none(settings: dict[str, Any], reason: str, tiny: Tin
         ({"pixels": 9}, "pixels takes a whole number from 4096"),
         ({"dtype": "float8"}, "no `settings` dtype 'float8'"),
         ({"offload": "all"}, "no `settings` offload 'all'"),
-        ({"prompt": "x"}, "`settings` prompt: .* by creval itself"),
+        ({"prompt": "x"}, "`settings` prompt: creval sets this itself"),
         ({"generator": 1}, "`settings` generator"),
         ({"num_images_per_prompt": 2}, "`settings` num_images_per_prompt"),
     ],

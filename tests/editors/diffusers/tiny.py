@@ -1,4 +1,4 @@
-"""Tiny pipelines of random weights, saved as real ones are."""
+"""Tiny pipelines with random weights in the real format."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ transformers: Any = import_module("transformers")
 tokenizers: Any = import_module("tokenizers")
 
 _LAYERS: dict[str, Any] = {"hidden_size": 16, "intermediate_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2}
-_READ = 77  # tokens that CLIP reads
+_READ = 77  # maximum tokens of CLIP
 
 
 def write(folder: Path, kind: str) -> Path:
-    """Write a pipeline of a class with all its parts."""
+    """Write a pipeline of a class with all its components."""
     torch.set_num_threads(1)
     torch.manual_seed(0)
-    import_libraries("tiny")  # keeps them quiet
+    import_libraries("tiny")  # silences them
     pipeline = _WRITERS[kind](getattr(diffusers, kind))
     with torch.no_grad():
-        # Left alone, random weights make much the same of all pictures.
+        # Unscaled random weights give almost the same result for all images.
         pipeline.vae.encoder.conv_out.weight *= 10
         for name, weight in getattr(pipeline, "transformer", pipeline.vae).named_parameters():
             if ".to_" in name and name.endswith("weight"):
@@ -35,7 +35,7 @@ def write(folder: Path, kind: str) -> Path:
 
 
 def _stable(channels: int, **more: Any) -> Callable[[Any], Any]:
-    """Stable Diffusion: a UNet that gets latents, and beside them a source or a mask."""
+    """Stable Diffusion: a UNet whose input is latents, and a source or a mask."""
 
     def write(kind: Any) -> Any:
         reader = _clip_reader()
@@ -55,7 +55,7 @@ def _stable(channels: int, **more: Any) -> Callable[[Any], Any]:
 
 
 def _larger(channels: int) -> Callable[[Any], Any]:
-    """Stable Diffusion XL, with its two text encoders."""
+    """Stable Diffusion XL with its two text encoders."""
 
     def write(kind: Any) -> Any:
         reader = _clip_reader()
@@ -113,7 +113,7 @@ def _flux(channels: int = 16) -> Callable[[Any], Any]:
 
 
 def _klein(kind: Any) -> Any:
-    """FLUX.2 klein: a Qwen3 reads, and pictures go in as a list."""
+    """FLUX.2 klein, with Qwen3 as text encoder and a list of images as input."""
     reader = _bytes_reader("Qwen2Tokenizer", 512)
     reader.chat_template = "{% for message in messages %}{{ message['content'] }}{% endfor %}"
     config = transformers.Qwen3Config(**_LAYERS, num_key_value_heads=2, head_dim=8, vocab_size=len(reader))
@@ -145,7 +145,7 @@ def _klein(kind: Any) -> Any:
 
 
 def _qwen(kind: Any) -> Any:
-    """Qwen-Image-Edit, on a Qwen2.5-VL that sees the source, too."""
+    """Qwen-Image-Edit, based on a Qwen2.5-VL that also sees the source."""
     reader = _bytes_reader("Qwen2Tokenizer", 4096)
     marks = ("vision_start", "vision_end", "image_pad", "video_pad")
     names = [f"<|{mark}|>" for mark in ("im_start", "im_end", *marks)]
@@ -258,7 +258,7 @@ def _flow() -> Any:
 
 
 def _vae(**more: Any) -> Any:
-    """A factor of 8 between pixels and latents, as real ones have it."""
+    """An autoencoder with the usual factor of 8 between pixels and latents."""
     return diffusers.AutoencoderKL(
         block_out_channels=(4, 4, 4, 4),
         down_block_types=("DownEncoderBlock2D",) * 4,
@@ -298,7 +298,7 @@ def _clip(reader: Any, kind: str = "CLIPTextModel", **more: Any) -> Any:
 
 
 def _clip_reader() -> Any:
-    """Letter by letter, with the marks of start and end at the end, as CLIP has them."""
+    """A tokenizer of single letters, with the start and end tokens last, as in CLIP."""
     letters = ["!", *"abcdefghijklmnopqrstuvwxyz"]
     tokens = [*letters, *(f"{letter}</w>" for letter in letters)]
     tokens += ["<|startoftext|>", "<|endoftext|>"]
@@ -307,7 +307,7 @@ def _clip_reader() -> Any:
 
 
 def _bytes_reader(kind: str, length: int) -> Any:
-    """Byte by byte."""
+    """A tokenizer of single bytes."""
     bytewise = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False)
     letters = {letter: number for number, letter in enumerate(sorted(bytewise.alphabet()))}
     if kind != "PreTrainedTokenizerFast":

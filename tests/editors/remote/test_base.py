@@ -1,4 +1,4 @@
-"""What holds for every server: errors, refusals, and results that are not what they should be."""
+"""Tests that apply to every server: errors, refusals, and malformed results."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_a_image_comes_back_byte_for_byte(kind: str, job: EditRequest) -> None:
     assert asked.one.media_type == ("image/png" if kind != "seedream" else "image/jpeg")
     assert asked.one.metadata["model"] == MODELS[kind]
     assert asked.one.metadata["provider"] == kind
-    assert asked.one.cost is None, "nothing is known about a server of one's own"
+    assert asked.one.cost is None, "the price of a custom server is unknown"
     assert ask(kind, SERVERS[kind](), job, price=0.5).one.cost == 0.5
 
 
@@ -159,7 +159,7 @@ def test_what_creval_says_itself_is_not_set(kind: str, job: EditRequest) -> None
         ask(kind, SERVERS[kind](), job, settings={name: "x"})
 
 
-# Results that are fetched: from DashScope's address, as from the others'.
+# Downloaded results. DashScope stands for all providers that return addresses.
 
 
 def fetched(*results: Answer) -> DashScope:
@@ -200,9 +200,9 @@ def test_a_result_that_is_paid_for_is_fetched_again_before_it_is_bought_again(ba
 @pytest.mark.parametrize(
     ("bad", "kind"),
     [
-        (image(MADE[: len(MADE) // 2]), "damaged picture"),
-        (image(b"not a picture"), "damaged picture"),
-        (image(b"<html>", "text/html"), "no picture"),
+        (image(MADE[: len(MADE) // 2]), "damaged image"),
+        (image(b"not a picture"), "damaged image"),
+        (image(b"<html>", "text/html"), "no image"),
     ],
 )
 def test_a_result_that_is_spoilt_is_forgotten(bad: Answer, kind: str, job: EditRequest) -> None:
@@ -239,9 +239,9 @@ def test_a_result_that_is_too_large(job: EditRequest, monkeypatch: pytest.Monkey
     monkeypatch.setattr(remote_base, "MAX_IMAGE_BYTES", 1 << 20)
     big = MADE + bytes(2 << 20)
     found = fault("dashscope", fetched(image(big)), job)
-    assert (found.kind, found.retryable, found.billed) == ("too long a reply", False, True)
+    assert (found.kind, found.retryable, found.billed) == ("reply too long", False, True)
     reply = as_json({"data": [{"b64_json": base64.b64encode(big).decode()}]})
-    assert fault("openai", OpenAI(reply), job).kind == "too long a reply"
+    assert fault("openai", OpenAI(reply), job).kind == "reply too long"
 
 
 def test_a_result_that_comes_too_slowly(job: EditRequest, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -278,10 +278,10 @@ def test_redirects_of_a_result_are_followed_a_few_times(job: EditRequest) -> Non
 )
 def test_addresses_that_are_not_asked(where: str, job: EditRequest) -> None:
     found = fault("dashscope", DashScope(as_json(DashScope().reply({"image": where}))), job)
-    assert (found.kind, found.retryable) == ("no picture", True)
+    assert (found.kind, found.retryable) == ("no image", True)
     if where.startswith("file"):
         found = fault("dashscope", fetched(*[redirect(where)] * 3), job)
-        assert found.kind == "no picture"
+        assert found.kind == "no image"
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1:1", "localhost", "10.0.0.8", "[::1]", "169.254.1.1", "nas", "a.internal"])
@@ -292,7 +292,7 @@ def test_a_provider_does_not_send_us_into_our_own_network(host: str) -> None:
         assert isinstance(editor, RemoteEditor)
         return editor.validate_url(f"http://{host}/x.png")
 
-    with pytest.raises(CallError, match="inside this network"):
+    with pytest.raises(CallError, match="in the local network"):
         named("https://dashscope.example.org")
     for inside in ("http://192.168.0.7:8000", "https://localhost", "http://gpu.example.org"):
         assert str(named(inside)) == f"http://{host}/x.png"
@@ -301,7 +301,7 @@ def test_a_provider_does_not_send_us_into_our_own_network(host: str) -> None:
 @pytest.mark.parametrize("value", [None, 7, {"a": 1}, [], "%%%", "QUJD"])
 def test_images_in_a_reply_that_are_none(value: Any, job: EditRequest) -> None:
     found = fault("openai", OpenAI(as_json({"data": [{"b64_json": value}]})), job)
-    assert found.kind in ("no picture", "damaged picture")
+    assert found.kind in ("no image", "damaged image")
     assert (found.retryable, found.billed) == (True, True)
 
 
@@ -318,7 +318,7 @@ def test_who_gave_up_waiting_may_have_a_image_made(job: EditRequest) -> None:
 
 @EVERY
 def test_with_faults_every_edit_comes_or_has_its_reason(kind: str, job: EditRequest) -> None:
-    """Thirty edits, six at a time; of a server's answers a third are faults of every sort."""
+    """Thirty edits, six at a time, where a third of the server's replies are various faults."""
     server = SERVERS[kind]()
     faults = [
         error(429, {"message": "slow"}, {"Retry-After": "0"}),
@@ -380,4 +380,6 @@ def test_types_by_their_beginnings() -> None:
 def test_which_model_a_server_says_has_answered() -> None:
     told = RemoteEditor.reported_version({"model": "m-2", "system_fingerprint": "fp_1", "data": []})
     assert told == {"version": "m-2", "fingerprint": "fp_1"}
-    assert RemoteEditor.reported_version({"model": {"name": "m"}, "system_fingerprint": 3}) == {}, "texts alone"
+    assert RemoteEditor.reported_version({"model": {"name": "m"}, "system_fingerprint": 3}) == {}, (
+        "only texts are accepted"
+    )

@@ -1,4 +1,4 @@
-"""FLUX: a task is begun, kept, waited for, and its picture fetched."""
+"""Tests of FLUX: a task is started, stored and polled, and its image is downloaded."""
 
 from __future__ import annotations
 
@@ -83,13 +83,13 @@ def test_the_key_goes_to_the_providers_other_hosts_alone() -> None:
 def test_money_by_credits(tmp_path: Path) -> None:
     asked = ask("bfl", BFL(), make_job(tmp_path), provided=True, model="flux-kontext-max")
     assert asked.editor.price == 0.08
-    assert asked.one.cost == 0.04, "four credits, as the reply says"
+    assert asked.one.cost == 0.04, "the reply reports four credits"
     editor = asked.editor
     assert isinstance(editor, BFLEditor)
     assert editor._cost(4.5) == pytest.approx(0.045)
     assert editor._cost(None) == editor._cost(True) == editor._cost(-1) == 0.08
     for claim in (0, 29e8, 10**400, float("nan"), "4", 900):
-        assert editor._cost(claim) == 0.08, "far from the price, so not believed"
+        assert editor._cost(claim) == 0.08, "an implausible cost is ignored"
 
 
 @pytest.mark.parametrize("state", ["Request Moderated", "Content Moderated"])

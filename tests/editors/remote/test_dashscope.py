@@ -1,4 +1,4 @@
-"""Qwen-Image-Edit at DashScope."""
+"""Tests of Qwen-Image-Edit at DashScope."""
 
 from __future__ import annotations
 
@@ -84,6 +84,6 @@ def test_throttling(tmp_path: Path) -> None:
 @pytest.mark.parametrize("reply", [{}, {"output": 1}, {"output": {"choices": [{"message": 1}]}}])
 def test_replies_without_a_image(reply: object, tmp_path: Path) -> None:
     found = fault("dashscope", DashScope(as_json(reply)), make_job(tmp_path))
-    assert (found.kind, found.retryable, found.billed) == ("no picture", True, True)
+    assert (found.kind, found.retryable, found.billed) == ("no image", True, True)
     said = DashScope(as_json(DashScope().reply({"text": "I will not."})))
     assert "I will not." in str(fault("dashscope", said, make_job(tmp_path)))

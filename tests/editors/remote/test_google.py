@@ -1,4 +1,4 @@
-"""Gemini's `generateContent`: pictures as parts, and why none comes."""
+"""Tests of Gemini's `generateContent`: images as parts, and replies without an image."""
 
 from __future__ import annotations
 
@@ -83,9 +83,9 @@ def test_refusals(reply: dict[str, Any], tmp_path: Path) -> None:
         (Google().reply({"text": "I can only describe it."}), "I can only describe it."),
         ({"candidates": [{"finishReason": "NO_IMAGE"}]}, "NO_IMAGE"),
         ({"candidates": [{"finishReason": "IMAGE_OTHER", "finishMessage": "no"}]}, "IMAGE_OTHER"),
-        ({"candidates": []}, "without one"),
-        ({"candidates": "x"}, "without one"),
-        ({"candidates": [{"content": {"parts": "x"}}]}, "without one"),
+        ({"candidates": []}, "contains none"),
+        ({"candidates": "x"}, "contains none"),
+        ({"candidates": [{"content": {"parts": "x"}}]}, "contains none"),
         (Google().reply({"text": f"The key is {KEY}"}), r"\[key\]"),
     ],
 )
@@ -93,7 +93,7 @@ def test_replies_without_a_image(reply: Any, words: str, tmp_path: Path) -> None
     with pytest.raises(Exception, match=words):
         raise fault("google", Google(as_json(reply)), make_job(tmp_path))
     found = fault("google", Google(as_json(reply)), make_job(tmp_path))
-    assert (found.kind, found.retryable, found.billed) == ("no picture", True, True)
+    assert (found.kind, found.retryable, found.billed) == ("no image", True, True)
 
 
 def test_google_tells_the_time_to_wait_in_the_body(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""OpenAI's `/images/edits`: what is sent, and what replies mean."""
+"""Tests of OpenAI's `/images/edits`: requests and replies."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_references_follow_the_source(tmp_path: Path) -> None:
 def test_a_mask_is_transparent_where_the_source_may_change(tmp_path: Path) -> None:
     job = make_job(tmp_path, mask=True)
     mask = Image.new("L", (30, 20), 0)
-    mask.paste(255, (15, 0, 30, 20))  # half as large as the source, white on the right
+    mask.paste(255, (15, 0, 30, 20))  # half the size of the source, white on the right
     mask.save(tmp_path / "mask.png")
     server = OpenAI()
     ask("openai", server, job)
@@ -62,7 +62,7 @@ def test_a_mask_is_transparent_where_the_source_may_change(tmp_path: Path) -> No
     assert (made.mode, made.size, sent["mask"].media) == ("RGBA", (60, 40), "image/png")
     assert made.getchannel("A").getpixel((2, 2)) == 255
     assert made.getchannel("A").getpixel((57, 37)) == 0
-    assert sent["image"].media == "image/png", "of the same format as the mask"
+    assert sent["image"].media == "image/png", "the source has the mask's format"
     assert decode_image(sent["image"].content).tobytes() == decode_image(jpeg((60, 40))).tobytes()
 
 
@@ -101,7 +101,7 @@ def test_nothing_to_edit_is_made_from_words() -> None:
 
 def test_money_by_tokens(tmp_path: Path) -> None:
     asked = ask("openai", OpenAI(), make_job(tmp_path), provided=True)
-    # 100 words' tokens at 5, 1,000 picture tokens at 10 and 4,000 out at 40 dollars a million
+    # 100 text tokens at 5, 1,000 image tokens at 10 and 4,000 output tokens at 40 dollars per million
     assert asked.one.cost == pytest.approx(0.0005 + 0.01 + 0.16)
     later = ask("openai", OpenAI(), make_job(tmp_path), provided=True, model="gpt-image-2")
     assert later.one.cost == pytest.approx(0.0005 + 0.008 + 0.12)

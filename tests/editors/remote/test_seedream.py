@@ -1,4 +1,4 @@
-"""Seedream and SeedEdit at Volcengine Ark."""
+"""Tests of Seedream and SeedEdit at Volcengine Ark."""
 
 from __future__ import annotations
 
@@ -96,4 +96,4 @@ def test_words_alone_and_the_price() -> None:
 @pytest.mark.parametrize("reply", [{}, {"data": []}, {"data": [1]}, {"data": [{}]}])
 def test_replies_without_a_image(reply: object, tmp_path: Path) -> None:
     found = fault("seedream", Seedream(as_json(reply)), make_job(tmp_path))
-    assert (found.kind, found.retryable, found.billed) == ("no picture", True, True)
+    assert (found.kind, found.retryable, found.billed) == ("no image", True, True)

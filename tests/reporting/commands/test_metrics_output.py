@@ -147,7 +147,7 @@ def test_reasons_can_be_written_whatever_a_folder_is_called(miniature: Path, tmp
 def test_what_is_to_be_done_first_can_be_copied_from_a_narrow_terminal(width: int) -> None:
     to_do = [
         "pip install 'creval[quality]' (for pyiqa)",
-        "needs a download: openai/clip-vit-large-patch14-336 (1.7 GB), at first use",
+        "needs a download at first use: openai/clip-vit-large-patch14-336 (1.7 GB)",
         f"give --gauge x=FILE: aesthetic_predictor_v2_5.pth (6 MB) from https://x.org/{'a' * 50}",
     ]
     cards = [(CLIP, MetricAvailability(False, tuple(to_do))), (GREY, MetricAvailability(False, (to_do[1],)))]

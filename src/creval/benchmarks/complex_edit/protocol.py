@@ -1,8 +1,9 @@
 """Complex-Edit: instructions of controlled complexity, rated from 0 to 10 (arXiv 2504.13143).
 
-IF and IP come from source, edit and instruction in one call with reasoning, PQ from the edit alone, without; each is
-the mean of K measurements (`--repeat K`, 20 in the paper). O = (IF + IP + PQ) / 3, by complexity C1 .. C8, and C8 - C1.
-Token probability: 10 * P(yes) / (P(yes) + P(no)) of a yes/no question for each.
+IF and IP are rated in one call with reasoning that shows source, edit and instruction. PQ is rated from the edit alone,
+without reasoning. Each score is the mean of K measurements (`--repeat K`, 20 in the paper). O = (IF + IP + PQ) / 3 is
+reported for each complexity C1 .. C8, and as the difference C8 - C1. The variant with token probabilities asks a
+yes/no question per score: 10 * P(yes) / (P(yes) + P(no)).
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ SCHEMA = ScoreSchema(
 
 
 class ComplexEdit(Protocol):
-    """Three scores from 0 to 10, with a rubric for each."""
+    """Three scores from 0 to 10, each with a rubric."""
 
     name = "complex-edit"
     schema = SCHEMA
@@ -44,7 +45,7 @@ class ComplexEdit(Protocol):
         ),
         "PQ": "How good is the perceptual quality of the image?",
     }
-    # The rubrics stand in the prompts; this brings them in.
+    # The rubrics are in the prompts. A non-empty text here enables them.
     rubric = "What each score stands for."
     question_prompts = ("complexedit_alignment", "complexedit_quality")
 
@@ -64,7 +65,7 @@ class ComplexEdit(Protocol):
 
 
 class ComplexEditProbability(ComplexEdit):
-    """The same from the probability of yes (`--logprobs`), without rubrics."""
+    """The same scores from the probability of "yes" (`--logprobs`), without rubrics."""
 
     name = "complex-edit-probability"
     answer_scale = "yes/no"

@@ -1,8 +1,9 @@
-"""Complex-Edit's dataset as Parquet files, as a folder saved by `datasets`, or as rows of `creval build` (`rows`).
+"""Reader of Complex-Edit's dataset.
 
-A row has `image` and `edit`: the `sequence` of atomic operations and the `compound` instructions, one for each
-complexity. Splits are `test_real` and `test_syn`. A sample is one compound instruction of one row; its id is
-`SPLIT/C3/0007`, by the row's number from 0.
+The dataset is a folder of Parquet files, a folder saved by the library `datasets`, or the rows that `creval build`
+writes (`rows`). A row has `image` and `edit`, which contains the `sequence` of atomic operations and the `compound`
+instructions, one per complexity. Splits are `test_real` and `test_syn`. A sample is one compound instruction of one
+row. Its id is `SPLIT/C3/0007`, where 7 is the row's number from 0.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ SPLITS = ("test_real", "test_syn")
 _COLUMNS = {"image", "edit"}
 _SHARD = re.compile(r"(.+)-([0-9]{1,9})-of-([0-9]{1,9})")
 _NAME = re.compile(r"\w[\w.-]*")
-_ROWS_PER_READ = 64  # pictures in memory at a time
+_ROWS_PER_READ = 64  # limits the number of images in memory
 _SUFFIXES = {b"\xff\xd8\xff": ".jpg", b"\x89PNG": ".png", b"RIFF": ".webp"}
 _SPLIT_ALIASES = {"real": "test_real", "syn": "test_syn", "synthetic": "test_syn"}
 _STRATEGY_BY_FOLDER = {"direct": "", "sequential": "sequential"}
@@ -37,7 +38,7 @@ _NUMBER = re.compile(r"[0-9]+")
 
 
 def find_complex_edit_folder(path: Path) -> Path | None:
-    """The folder, if it holds files of such rows."""
+    """Return the folder if it contains a Complex-Edit dataset, or None."""
     if has_row_files(path):
         return path
     splits = _find_data_files(path)
@@ -46,14 +47,14 @@ def find_complex_edit_folder(path: Path) -> Path | None:
         try:
             if _column_names(file) >= _COLUMNS:
                 return path
-        except Exception:  # whatever it is, it cannot be read
+        except Exception:  # the file cannot be read, for any reason
             damaged = True
-    # By their names they are ours; `load` says what is wrong with them.
+    # The split names match Complex-Edit's. `load` raises the error for the damaged files.
     return path if damaged and splits.keys() & set(SPLITS) else None
 
 
 def load_complex_edit_dataset(folder: Path) -> Dataset:
-    """The samples of all splits that are there, with every oddity as a finding."""
+    """Load the samples of all available splits. Problems become issues of the dataset."""
     folder = folder.resolve()
     findings = IssueList()
     samples: list[Sample] = []
@@ -67,11 +68,11 @@ def load_complex_edit_dataset(folder: Path) -> Dataset:
     for split, rows in splits.items():
         for row in rows:
             if row.source is None:
-                findings.add("no picture", f"{split}/{row.number:04d}", "the row is left out")
+                findings.add("no image", f"{split}/{row.number:04d}", "the row is left out")
             else:
                 samples += _iter_samples(split, row.number, row.edit, row.source, findings)
     if not samples:
-        raise CrevalError(f"{folder} holds no sample that can be used.")
+        raise CrevalError(f"{folder} contains no usable sample.")
     most = max(len(sample.steps) for sample in samples)
     names = tuple(f"C{number}" for number in range(1, most + 1))
     levels = [OVERALL, Level("complexity", "complexity", names)]
@@ -94,7 +95,7 @@ def load_complex_edit_dataset(folder: Path) -> Dataset:
 
 
 def _read_release(folder: Path) -> dict[str, list[ComplexEditRow]]:
-    """The rows of a release, their pictures unpacked."""
+    """Return the rows of a release by split, with their images unpacked into the cache."""
     splits = _find_data_files(folder)
     for files in splits.values():
         _require_complete(files)
@@ -104,7 +105,7 @@ def _read_release(folder: Path) -> dict[str, list[ComplexEditRow]]:
     found = {}
     for split, files in splits.items():
         if not (images / split).is_dir():
-            raise CrevalError(f"{images} is damaged: delete it, and it is made again.")
+            raise CrevalError(f"{images} is damaged. Delete it; it will be created again.")
         sources = {path.stem: path for path in (images / split).iterdir()}
         edits = (edit for file in files for edit in _read_column(file, "edit"))
         found[split] = [ComplexEditRow(number, sources.get(f"{number:04d}"), edit) for number, edit in enumerate(edits)]
@@ -112,7 +113,7 @@ def _read_release(folder: Path) -> dict[str, list[ComplexEditRow]]:
 
 
 def match_complex_edit_file(splits: Sequence[str], path: str) -> EditFile | None:
-    """Which sample, draw and strategy an edit is of: folders name split, mode and complexity.
+    """Return the sample, draw and strategy of an edit, from the folders in its path (split, mode and complexity).
 
     >>> match_complex_edit_file(["test_real"], "sequential/C3/0007")
     EditFile(sample='test_real/C3/0007', draw=0, strategy='sequential')
@@ -125,7 +126,7 @@ def match_complex_edit_file(splits: Sequence[str], path: str) -> EditFile | None
         if named in splits:
             split = named
         elif named in SPLITS and len(splits) == 1:
-            continue  # the only split is called something else
+            continue  # the benchmark's only split has another name
         elif name in _STRATEGY_BY_FOLDER:
             mode = _STRATEGY_BY_FOLDER[name]
         elif _COMPLEXITY.fullmatch(name) and not complexity:
@@ -139,11 +140,11 @@ def match_complex_edit_file(splits: Sequence[str], path: str) -> EditFile | None
 
 
 def _find_data_files(folder: Path) -> dict[str, list[Path]]:
-    """The data files of each split, the paper's splits first."""
+    """Return the data files of each split, with the paper's splits first."""
     found: dict[str, list[Path]] = {}
     for pattern in ("*.parquet", "*/*.parquet", "*/*/*.parquet", "data-*.arrow", "*/data-*.arrow"):
         for file in sorted(folder.glob(pattern)):
-            # What an earlier save left behind is not in the list.
+            # Skip files of an earlier save, which are not in the list.
             if is_file(file) and (file.suffix != ".arrow" or file.name in (_listed_files(file.parent) or {file.name})):
                 found.setdefault(_split_name(file), []).append(file)
         if found:
@@ -160,7 +161,7 @@ def _split_name(file: Path) -> str:
 
 
 def _read_state(folder: Path) -> dict[str, Any]:
-    """What `datasets` wrote down about the files that it saved in a folder."""
+    """Return the state that `datasets` saved in a folder, or an empty dict."""
     try:
         content = read_json(folder / "state.json")
     except CrevalError:
@@ -175,38 +176,38 @@ def _listed_files(folder: Path) -> list[str]:
 
 
 def _require_complete(files: Sequence[Path]) -> None:
-    """Rows are numbered through all files of a split: without one of them all would be others."""
+    """Raise `CrevalError` if a file of a split is missing, because that would change the numbers of all rows."""
     first = files[0]
-    there = {file.name for file in files if file.parent == first.parent}
-    lost = [name for name in _listed_files(first.parent) if name not in there]
+    present = {file.name for file in files if file.parent == first.parent}
+    lost = [name for name in _listed_files(first.parent) if name not in present]
     parts = [match for file in files if (match := _SHARD.fullmatch(file.stem))]
     counts = {int(match[3]) for match in parts}
     if len(counts) > 1 or (parts and len(parts) < len(files)):
         raise CrevalError(
-            f"{first.parent} holds files of one split that were not saved together, such as "
-            f"{first.name} and {files[-1].name}. Keep those of one save."
+            f"{first.parent} contains files of one split that were not saved together, such as "
+            f"{first.name} and {files[-1].name}. Keep the files of one save."
         )
     for count in counts if not lost else ():
         numbers = {int(match[2]) for match in parts}
         first_lost = next((n for n in range(count) if n not in numbers), None)
         lost = [f"file {first_lost:05d}-of-{count:05d}"] if first_lost is not None else []
     if lost:
-        raise CrevalError(f"{first.parent} is not complete: {lost[0]} is missing.")
+        raise CrevalError(f"{first.parent} is incomplete: {lost[0]} is missing.")
 
 
 def _column_names(file: Path) -> set[str]:
-    """The names of a file's columns."""
+    """Return the names of a file's columns."""
     import polars
 
     if file.suffix == ".parquet":
         return set(polars.scan_parquet(file, glob=False).collect_schema())
-    # The whole stream would have to be read; `datasets` writes beside it what it holds.
+    # The columns of a stream are only known after reading it. `datasets` writes them into another file.
     content = read_json(file.parent / "dataset_info.json")
     return set(content["features"])
 
 
 def _read_column(file: Path, name: str, start: int | None = None) -> list[Any]:
-    """A column, or of a Parquet file some rows of it."""
+    """Return a column of a file. For a Parquet file, `start` selects a block of rows."""
     import polars
 
     try:
@@ -221,8 +222,8 @@ def _read_column(file: Path, name: str, start: int | None = None) -> list[Any]:
 
 
 def _unpack(splits: Mapping[str, Sequence[Path]], folder: Path, into: Path) -> None:
-    """Write the pictures as files: `SPLIT/0007.jpg`, byte for byte."""
-    LOG.info("unpacking the pictures of %s, once", folder)
+    """Write the images to files `SPLIT/0007.jpg`, byte for byte."""
+    LOG.info("unpacking the images of %s (only once)", folder)
     for split, files in splits.items():
         (into / split).mkdir()
         for row, image in enumerate(_iter_images(files)):
@@ -233,7 +234,7 @@ def _unpack(splits: Mapping[str, Sequence[Path]], folder: Path, into: Path) -> N
 
 
 def _iter_images(files: Iterable[Path]) -> Iterator[Any]:
-    """The files' column of pictures; one file at most is in memory."""
+    """Yield the images in the files, with at most one file in memory."""
     for file in files:
         start = 0
         while rows := _read_column(file, "image", start):
@@ -244,7 +245,7 @@ def _iter_images(files: Iterable[Path]) -> Iterator[Any]:
 
 
 def _image_bytes(image: Any, folder: Path) -> bytes:
-    """A picture's bytes, from the row or from a file that it names inside the folder."""
+    """Return the bytes of an image, from its row or from the file inside the folder that the row names."""
     if not isinstance(image, dict):
         return b""
     if isinstance(image.get("bytes"), bytes) and image["bytes"]:
@@ -278,7 +279,7 @@ def _iter_samples(split: str, row: int, edit: Any, source: Path, issues: IssueLi
         if not instruction:
             issues.add("no instruction", name, "the sample is left out")
         elif number > len(steps):
-            note = f"its atomic operations are {len(steps)}, not {number}; the sample is left out"
+            note = f"it has {len(steps)} atomic operations, not {number}; the sample is left out"
             issues.add("steps that do not match", name, note)
         else:
             tags = {"complexity": f"C{number}", "split": split}
@@ -286,7 +287,7 @@ def _iter_samples(split: str, row: int, edit: Any, source: Path, issues: IssueLi
 
 
 def _as_records(given: Any) -> list[Any]:
-    """A list of records, which `datasets` may store as a record of lists."""
+    """Return a list of records. `datasets` may store it as a record of lists."""
     if isinstance(given, dict):
         columns = {name: column for name, column in given.items() if isinstance(column, list)}
         return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=False)]

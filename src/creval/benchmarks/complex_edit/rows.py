@@ -1,7 +1,8 @@
-"""Complex-Edit's rows as files that people can read and change, as `creval build` writes them.
+"""Complex-Edit's rows as editable JSON files, the format of `creval build`.
 
-Layout: `SPLIT/0007.json` beside its picture, with `image` (the picture's name) and `edit` as in the release. A part
-of `edit` that is `dropped` is left out, and with an atomic operation all that contains it.
+Layout: `SPLIT/0007.json` in the same folder as its image, with `image` (the image's file name) and `edit` as in the
+release. Parts of `edit` that are marked `dropped` are left out. Dropping an atomic operation also drops the compound
+instructions that contain it.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ _ROW_STEM = re.compile(r"[0-9]{4,9}")
 
 
 class ComplexEditRow(NamedTuple):
-    """A row: its number, its picture if that is there, its `edit`, and which model wrote it."""
+    """A row: its number, its image or None, its `edit`, and the model that wrote it."""
 
     number: int
     source: Path | None
@@ -28,7 +29,7 @@ class ComplexEditRow(NamedTuple):
 
 
 def find_row_files(folder: Path) -> dict[str, list[Path]]:
-    """The rows' files in their order, by split."""
+    """Return the row files by split, in order."""
     found: dict[str, list[Path]] = {}
     for path in sorted(folder.glob("*/*.json"), key=lambda path: (path.parent, len(path.stem), path)):
         if _ROW_STEM.fullmatch(path.stem) and re.fullmatch(r"\w[\w.-]*", path.parent.name):
@@ -37,7 +38,7 @@ def find_row_files(folder: Path) -> dict[str, list[Path]]:
 
 
 def has_row_files(folder: Path) -> bool:
-    """Whether a folder holds such files: one that can be read says so."""
+    """Return True if a folder contains row files, of which at least one is readable."""
     for files in find_row_files(folder).values():
         for path in files[:20]:
             try:
@@ -50,7 +51,7 @@ def has_row_files(folder: Path) -> bool:
 
 
 def read_row_files(split: str, files: list[Path], issues: IssueList) -> Iterator[ComplexEditRow]:
-    """A split's rows; what cannot be read becomes a finding."""
+    """Yield the rows of a split. Unreadable files become issues."""
     for path in files:
         try:
             content = read_json(path)
@@ -58,7 +59,7 @@ def read_row_files(split: str, files: list[Path], issues: IssueList) -> Iterator
             issues.add("broken row", f"{split}/{path.stem}", f"{error} It is left out.")
             continue
         name = coerce_text(dig(content, "image"))
-        # A picture lies beside its row, and nowhere else.
+        # The image must be in the same folder as its row.
         source = path.parent / name if name and Path(name).name == name else None
         if source is not None and not is_file(source):
             source = None

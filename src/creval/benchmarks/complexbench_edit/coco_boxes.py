@@ -1,4 +1,4 @@
-"""Boxes of objects in COCO's pictures, from its annotations (`annotations/instances_*.json`)."""
+"""Bounding boxes of objects in COCO images, from the annotations (`annotations/instances_*.json`)."""
 
 from __future__ import annotations
 
@@ -16,34 +16,34 @@ from creval.core.files import read_json
 from creval.core.sample import Box
 
 LOG = logging.getLogger(__name__)
-_MAX_FILE_BYTES = 1 << 30  # of COCO's own files the largest has half as many
-_MAX_IMAGE_ID = 10**12  # numbers of pictures are smaller
+_MAX_FILE_BYTES = 1 << 30  # twice the size of COCO's largest file
+_MAX_IMAGE_ID = 10**12  # larger than every image id
 
 
 class AnnotatedObject(NamedTuple):
-    """An object in a picture: what it is, and where, in shares of its width and height."""
+    """An object in an image: its category, and its box as shares of the image's width and height."""
 
     category: str
     box: Box
 
 
 def find_annotation_files(folder: Path) -> list[Path]:
-    """The files of annotations in a folder or beside it."""
+    """Return the annotation files in a folder or next to it."""
     inside = (folder, folder / "annotations", folder / "data" / "annotations")
     places = (*inside, folder.parent / "annotations")
     return sorted({file for place in places for file in place.glob("instances_*.json")})
 
 
 def read_objects_by_id(files: Sequence[Path], images: Collection[int]) -> dict[int, list[AnnotatedObject]]:
-    """The objects in images, by the images' numbers; what is needed of the large files is cached."""
+    """Return the objects in images, by image id. The boxes in the large annotation files are cached."""
     import polars
 
-    kept = cached_folder("coco", files, partial(_write_box_table, files)) / "boxes.parquet"
+    cached = cached_folder("coco", files, partial(_write_box_table, files)) / "boxes.parquet"
     wanted = polars.col("picture").is_in(list(images))
     try:
-        rows = polars.scan_parquet(kept, glob=False).filter(wanted).collect().rows()
+        rows = polars.scan_parquet(cached, glob=False).filter(wanted).collect().rows()
     except (polars.exceptions.PolarsError, OSError) as error:
-        raise CrevalError(f"{kept.parent} is damaged: delete it, and it is made again.") from error
+        raise CrevalError(f"{cached.parent} is damaged. Delete it; it will be created again.") from error
     found: dict[int, list[AnnotatedObject]] = {}
     for image, category, left, top, right, bottom in rows:
         found.setdefault(image, []).append(AnnotatedObject(category, (left, top, right, bottom)))
@@ -51,7 +51,7 @@ def read_objects_by_id(files: Sequence[Path], images: Collection[int]) -> dict[i
 
 
 def read_objects_by_filename(file: Path) -> dict[str, list[AnnotatedObject]]:
-    """The objects in all images of a file of annotations, by file name; a crowd counts as three."""
+    """Return the objects in all images of an annotation file, by file name. A crowd counts as three objects."""
     with _open_annotations(file) as content:
         found: dict[str, list[AnnotatedObject]] = {_file_name(entry): [] for entry in content["images"]}
         for entry, image, one in _iter_objects(content):
@@ -61,16 +61,16 @@ def read_objects_by_filename(file: Path) -> dict[str, list[AnnotatedObject]]:
 
 @contextmanager
 def _open_annotations(file: Path) -> Iterator[Any]:
-    """Read a file; what is not as in COCO's becomes a sentence."""
+    """Read an annotation file. Raises `CrevalError` if its content is malformed."""
     content = read_json(file, _MAX_FILE_BYTES)
     try:
         yield content
     except (AttributeError, KeyError, TypeError, ValueError, ArithmeticError) as error:
-        raise CrevalError(f"{file} is not a file of COCO's annotations ({error!r}).") from error
+        raise CrevalError(f"{file} is not a COCO annotation file ({error!r}).") from error
 
 
 def _iter_objects(content: Any) -> Iterator[tuple[Any, Any, AnnotatedObject]]:
-    """The annotations whose boxes are finite: each one's entry, that of its picture, and the object."""
+    """Yield the annotations whose boxes are finite: the entry, the entry of its image, and the object."""
     categories = {entry["id"]: str(entry["name"]).casefold() for entry in content["categories"]}
     images = {entry["id"]: entry for entry in content["images"]}
     for entry in content["annotations"]:
@@ -87,10 +87,10 @@ def _file_name(entry: Any) -> str:
 
 
 def boxes_for_name(objects: Sequence[AnnotatedObject], name: str, size: tuple[int, int]) -> tuple[Box, ...]:
-    """The boxes of all objects that a name can mean, in a picture of this width and height.
+    """Return the boxes of all objects that a name can refer to, in an image of this width and height.
 
-    >>> there = [AnnotatedObject("bottle", (0.0, 0.5, 1.0, 1.0)), AnnotatedObject("cat", (0.0, 0.0, 0.1, 0.1))]
-    >>> boxes_for_name(there, "left bottle", (40, 20))
+    >>> objects = [AnnotatedObject("bottle", (0.0, 0.5, 1.0, 1.0)), AnnotatedObject("cat", (0.0, 0.0, 0.1, 0.1))]
+    >>> boxes_for_name(objects, "left bottle", (40, 20))
     ((0.0, 10.0, 40.0, 20.0),)
     """
     words = f" {name.casefold().replace('_', ' ')}"
@@ -107,7 +107,7 @@ def _write_box_table(files: Sequence[Path], into: Path) -> None:
 
     rows: list[tuple[Any, ...]] = []
     for file in files:
-        LOG.info("reading the boxes in %s, once", file)
+        LOG.info("reading the boxes in %s (only once)", file)
         with _open_annotations(file) as content:
             found = [(int(entry["image_id"]), *one) for entry, _, one in _iter_objects(content)]
         rows += [(image, category, *box) for image, category, box in found if abs(image) < _MAX_IMAGE_ID]

@@ -1,9 +1,9 @@
 """ComplexBench-Edit: chains of dependent instructions, scored step by step (arXiv 2506.12830).
 
-A step's score s_i is from 0 to 5; steps that need each other are a chain, and multiply. A sample = mean over its chains
-of the product of s_i / 5, in percent: parallel = mean(s_i / 5), two-chain = (s1/5 * s2/5 + s3/5) / 2, three-chain =
-product(s_i / 5). The average is the unweighted mean of the subsets; edit types are means of single steps. Consistency:
-L1 and L2 outside the boxes of what is edited; the global subset has none.
+Each step has a score s_i from 0 to 5. Steps that depend on each other form a chain. A sample's score is the mean over
+its chains of the product of s_i / 5, in percent: parallel = mean(s_i / 5), two-chain = (s1/5 * s2/5 + s3/5) / 2,
+three-chain = product(s_i / 5). The average is the unweighted mean of the subsets. Edit types are means of single steps.
+Consistency is L1 and L2 outside the boxes of the edited objects; it is not measured for the global subset.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from creval.core.schema import Level, Metric, Score, ScoreSchema, SubScore
 
 SCHEMA = ScoreSchema(
     metrics=(
-        Metric("score", "instructions carried out, along the chain"),
-        Metric("L1", "mean absolute difference outside what was edited", 0.0, 1.0, False),
-        Metric("L2", "mean squared difference outside what was edited", 0.0, 1.0, False),
+        Metric("score", "completion of instructions, multiplied along each chain"),
+        Metric("L1", "mean absolute difference outside the edited objects", 0.0, 1.0, False),
+        Metric("L2", "mean squared difference outside the edited objects", 0.0, 1.0, False),
     ),
     composite=None,
     levels=(*LEVELS, Level("edit_type", "edit_types", EDIT_TYPES, groups_sub_scores=True)),
@@ -30,7 +30,7 @@ SCHEMA = ScoreSchema(
 )
 _GLOBAL_TYPES = frozenset({"change background", "change style"})
 _MAX_SCORE = 5.0
-# How an edit of each type is judged; a step of another type is judged by its words alone.
+# The criteria for each edit type. A step of another type is judged by its instruction alone.
 CRITERIA = {
     "add object": (
         "The object that was to be added must be there, of the kind and in the place that the "
@@ -76,14 +76,14 @@ CRITERIA = {
 
 
 class ComplexBenchEdit(Protocol):
-    """One score from 0 to 5 for each step of a sample."""
+    """A score from 0 to 5 for each step of a sample."""
 
     name = "complexbench-edit"
     schema = SCHEMA
     prompt = "complexbench"
 
     def probes(self, sample: Sample) -> Sequence[Probe]:
-        """The steps' scores, and the consistency of what no step is about, if there is any."""
+        """Return a question for each step, and the consistency measurements if part of the image must not change."""
         asked = [
             Question(
                 f"score/{at + 1}",
@@ -102,28 +102,28 @@ class ComplexBenchEdit(Protocol):
         )
         if not asked or sample.source is None or everywhere:
             return asked
-        # Other boxes give other distances.
+        # The distances depend on the boxes.
         basis = {"steps": [[step.old, step.new, *step.boxes] for step in sample.steps]}
         return [*asked, *(Measurement(name, name, "outside", basis) for name in ("L1", "L2"))]
 
     def score(
         self, sample: Sample, probes: Sequence[Probe], values: Mapping[str, float | None], *, strict: bool = False
     ) -> dict[str, Score]:
-        """A step without an answer leaves the sample without a score."""
+        """Return the scores of a sample. There is no score if a step is unanswered."""
         measured = [probe for probe in probes if isinstance(probe, Measurement)]
         given = [values.get(probe.id) for probe in probes if probe not in measured]
-        there = [value for value in given if value is not None]
+        answered = [value for value in given if value is not None]
         whole = None
-        if there and len(there) == len(given):
-            shares = [value / _MAX_SCORE for value in there]
+        if answered and len(answered) == len(given):
+            shares = [value / _MAX_SCORE for value in answered]
             products = [math.prod(shares[at] for at in chain) for chain in dependency_chains(sample.steps)]
             whole = 100.0 * sum(products) / len(products)
-        return self.single_probe_scores(measured, values) | {"score": Score(whole, len(there), len(given))}
+        return self.single_probe_scores(measured, values) | {"score": Score(whole, len(answered), len(given))}
 
     def sub_scores(
         self, sample: Sample, probes: Sequence[Probe], values: Mapping[str, float | None]
     ) -> dict[str, list[SubScore]]:
-        """Each step by its edit type."""
+        """Return the score of each step, grouped by edit type."""
         found = []
         for probe, step in zip(probes, sample.steps, strict=False):
             value = values.get(probe.id)
@@ -135,7 +135,7 @@ class ComplexBenchEdit(Protocol):
 
 
 def dependency_chains(steps: Sequence[InstructionStep]) -> list[list[int]]:
-    """The steps' places, those together that need each other.
+    """Return the positions of the steps, grouped into chains of steps that depend on each other.
 
     >>> dependency_chains([InstructionStep("a"), InstructionStep("b", needs=(0,)), InstructionStep("c")])
     [[0, 1], [2]]
@@ -153,7 +153,7 @@ def dependency_chains(steps: Sequence[InstructionStep]) -> list[list[int]]:
 
 BENCHMARK_FORMAT = BenchmarkFormat(
     name=ComplexBenchEdit.name,
-    title="three instructions a sample, some needing each other, scores from 0 to 5",
+    title="three instructions per sample, some dependent on others, scores from 0 to 5",
     recognise=release.find_complexbench_folder,
     load=release.load_complexbench_dataset,
     protocol=ComplexBenchEdit,

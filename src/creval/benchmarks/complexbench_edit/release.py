@@ -1,9 +1,9 @@
-"""ComplexBench-Edit's released instructions as a dataset.
+"""Reader of ComplexBench-Edit's released instructions.
 
-Layout: `data/instructions/SUBSET/final_update_v2.json`, from a key to `img_path`, `new_ins` (one line a step) and `edit
-pair` (a type, an old and a new object for each step). Source images are named `KEY-IMG_PATH`, wherever they lie in the
-folder. Five keys occur in two subsets, so a sample's id is `SUBSET/KEY`. Boxes come from `bbox` in the edit pairs, or
-from COCO's annotations in the folder. `creval build` adds `made` (how) and, after a review, `dropped`.
+Layout: `data/instructions/SUBSET/final_update_v2.json` maps a key to `img_path`, `new_ins` (one line per step) and
+`edit pair` (edit type, old and new object of each step). Source images are named `KEY-IMG_PATH` and can be anywhere in
+the folder. Five keys occur in two subsets, so a sample's id is `SUBSET/KEY`. Boxes come from `bbox` in the edit pairs,
+or from COCO annotations in the folder. `creval build` adds `made` (provenance) and, after a review, `dropped`.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from creval.core.images import ImageError, read_image_size
 from creval.core.sample import Box, InstructionStep, Sample
 from creval.core.schema import Level
 
-# In the paper's order and words.
+# In the paper's order, with the paper's names.
 SUBSETS = {
     "COCO-three-obj": "Parallel, Obj.",
     "COCO-two-obj-one-attr": "Parallel, Obj.-At.",
@@ -37,8 +37,8 @@ SUBSETS = {
     "three-chain": "Three-chain",
 }
 GLOBAL_SUBSET = "COCO-obj-attr-global"
-"""The subset in which a step changes the whole picture."""
-# Which steps each step builds on, where any does.
+"""The subset in which a step changes the whole image."""
+# The steps that each step depends on, in the subsets with dependencies.
 STEP_DEPENDENCIES: dict[str, tuple[tuple[int, ...], ...]] = {
     "two-chain": ((), (0,), ()),
     "three-chain": ((), (0,), (1,)),
@@ -62,7 +62,7 @@ _RESULT_PATH = re.compile(rf"(?:.*/)?({'|'.join(SUBSETS)})/testResults_([0-9]+)/
 
 
 def find_complexbench_folder(path: Path) -> Path | None:
-    """The folder that holds the subsets' instructions, if `path` is one or is in one."""
+    """Return the folder that contains the subsets' instructions, which is `path` or its parent, or None."""
     for folder in (path, path.parent):
         if any(_instructions_file(folder, subset) for subset in SUBSETS):
             return folder
@@ -70,7 +70,7 @@ def find_complexbench_folder(path: Path) -> Path | None:
 
 
 def _instructions_file(folder: Path, subset: str) -> Path | None:
-    """A subset's file; that into which the authors' script wrote boxes comes first."""
+    """Return the file of a subset, preferring the one to which the authors' script added boxes, or None."""
     paths = (
         inside / "instructions" / subset / f"{start}{_INSTRUCTIONS_FILE}"
         for inside in (folder, folder / "data")
@@ -80,7 +80,7 @@ def _instructions_file(folder: Path, subset: str) -> Path | None:
 
 
 def load_complexbench_dataset(folder: Path) -> Dataset:
-    """The samples of all subsets that are there, with every oddity as a finding."""
+    """Load the samples of all available subsets. Problems become issues of the dataset."""
     folder = folder.resolve()
     findings = IssueList()
     samples: list[Sample] = []
@@ -92,13 +92,13 @@ def load_complexbench_dataset(folder: Path) -> Dataset:
     for subset, found in entries.items():
         for key, entry in found.items():
             if is_dropped(entry):
-                continue  # somebody has taken it out
+                continue  # dropped in a review
             annotated = objects.get(_coco_id(entry), ())
             sample = _parse_sample(subset, replace_lone_surrogates(key), entry, folder, images, annotated, findings)
             if sample is not None:
                 samples.append(sample)
     if not samples:
-        raise CrevalError(f"{folder} holds no sample that can be used.")
+        raise CrevalError(f"{folder} contains no usable sample.")
     return Dataset(
         "complexbench-edit",
         folder,
@@ -113,23 +113,23 @@ def load_complexbench_dataset(folder: Path) -> Dataset:
 def _read_entries(folder: Path, subset: str, issues: IssueList) -> dict[str, Any]:
     path = _instructions_file(folder, subset)
     if path is None:
-        issues.add("no subset", subset, "the subset is absent; the overall mean is of the others")
+        issues.add("no subset", subset, "the subset is missing; the overall mean is over the other subsets")
         return {}
     entries = read_json(path)
     if not isinstance(entries, dict):
-        raise CrevalError(f"{path} should hold an object of samples by their keys.")
+        raise CrevalError(f"{path} must contain an object that maps keys to samples.")
     return entries
 
 
 def _find_writer(entries: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
-    """Which model wrote the instructions, where the entries of `creval build` say one."""
+    """Return the model that wrote the instructions, if `creval build` recorded exactly one."""
     made = (dig(entry, "made", "writer") for found in entries.values() for entry in found.values())
     writers = set(map(coerce_text, made)) - {""}
     return {"writer": writers.pop()} if len(writers) == 1 else {}
 
 
 def match_complexbench_edit_file(path: str) -> EditFile | None:
-    """The sample and the draw of an edit in the authors' layout of results.
+    """Return the sample and the draw of an edit in the authors' layout of results, or None.
 
     >>> match_complexbench_edit_file("two-chain/testResults_42/198641/198641_1")
     EditFile(sample='two-chain/198641', draw=42, strategy='')
@@ -139,30 +139,30 @@ def match_complexbench_edit_file(path: str) -> EditFile | None:
 
 
 def _find_images(folder: Path) -> dict[str, list[Path]]:
-    """The pictures in a folder by name; of files with the same content the first."""
+    """Return the images in a folder by file name. Files with the same name and content are listed once."""
     found: dict[str, list[Path]] = {}
     for name in list_files(folder):
         path = folder / name
         if path.suffix.casefold() in _IMAGE_SUFFIXES:
-            others = found.setdefault(path.name, [])
-            if not any(filecmp.cmp(path, other, shallow=False) for other in others):
-                others.append(path)
+            same_name = found.setdefault(path.name, [])
+            if not any(filecmp.cmp(path, other, shallow=False) for other in same_name):
+                same_name.append(path)
     return found
 
 
 def _coco_id(entry: Any) -> int:
-    """The number of a picture in COCO, which is its file's name; otherwise one that none has."""
+    """Return the COCO id of an image, which is its file name, or -1."""
     stem = Path(coerce_text(dig(entry, "img_path"))).stem
     return int(stem) if re.fullmatch("[0-9]{1,12}", stem) else -1
 
 
 def _object_name(pair: Any, name: str) -> str:
-    said = clean_text(dig(pair, name))
-    return "" if said.casefold() == "nothing" else said
+    text = clean_text(dig(pair, name))
+    return "" if text.casefold() == "nothing" else text
 
 
 def _parse_box(given: Any) -> tuple[Box, ...]:
-    """A box as the authors' script writes it; words such as `not detected` are none."""
+    """Return a box as the authors' script writes it. Texts such as `not detected` are ignored."""
     if not isinstance(given, list) or len(given) != 4:
         return ()
     try:
@@ -175,7 +175,7 @@ def _parse_box(given: Any) -> tuple[Box, ...]:
 def _image_size(source: Path) -> tuple[int, int]:
     try:
         return read_image_size(source)
-    except (ImageError, OSError):  # whoever needs it will say so
+    except (ImageError, OSError):  # reported when the image is used
         return 0, 0
 
 
@@ -200,17 +200,17 @@ def _parse_sample(
         return None
     needs = STEP_DEPENDENCIES.get(subset, ())
     if needs and len(lines) != len(needs):
-        note = f"a chain of {len(lines)} steps where {len(needs)} are expected; left out"
+        note = f"a chain of {len(lines)} steps, but {len(needs)} are expected; left out"
         issues.add("steps that do not match", where, note)
         return None
     name = coerce_text(entry.get("img_path")).strip()
-    there = images.get(f"{key}-{name}") or images.get(name) or ()
-    if len(there) > 1:
-        shown = " and ".join(str(path.relative_to(folder)) for path in there[:2])
-        note = f"which is its source cannot be told: {shown}; keep one of them in the folder"
-        issues.add("several pictures of one name", where, note)
-    # Where it should be, if it is nowhere: then somebody says that it is missing.
-    source = there[0] if len(there) == 1 else folder / f"{key}-{name}"
+    candidates = images.get(f"{key}-{name}") or images.get(name) or ()
+    if len(candidates) > 1:
+        shown = " and ".join(str(path.relative_to(folder)) for path in candidates[:2])
+        note = f"the source is ambiguous: {shown}; keep one of them in the folder"
+        issues.add("several images of one name", where, note)
+    # If there is no image, use the expected path: the missing file is reported when it is used.
+    source = candidates[0] if len(candidates) == 1 else folder / f"{key}-{name}"
     size = _image_size(source) if annotated else (0, 0)
     steps = []
     for at, (line, pair) in enumerate(zip(lines, pairs, strict=True)):
@@ -219,7 +219,7 @@ def _parse_sample(
             issues.add("edit type", where, "", f"step {at + 1}", kind, "add object")
             kind = "add object"
         elif kind not in EDIT_TYPES:
-            note = f"the edit type {kind!r} is not one of the ten; it counts in no type"
+            note = f"the edit type {kind!r} is not one of the ten; the step counts in no edit type"
             issues.add("unknown edit type", where, note, f"step {at + 1}")
         old, new = (_object_name(pair, name) for name in ("ori obj", "new_obj"))
         boxes = _parse_box(dig(pair, "bbox"))

@@ -1,6 +1,6 @@
 """CREval: creative edits judged by yes/no questions in three metrics (arXiv 2603.26174).
 
-A sample's metric = sum(weight * right) / sum(weight), in percent; S = 0.4 IF + 0.4 VC + 0.2 VQ, at every level.
+A sample's metric = sum(weight * correct) / sum(weight), in percent. S = 0.4 IF + 0.4 VC + 0.2 VQ, at every level.
 """
 
 from __future__ import annotations
@@ -36,7 +36,10 @@ class CREval(Protocol):
     def score(
         self, sample: Sample, probes: Sequence[Probe], values: Mapping[str, float | None], *, strict: bool = False
     ) -> dict[str, Score]:
-        """`strict`: an unanswered question is wrong, and the reference is taken as released."""
+        """Return the scores of a sample.
+
+        `strict`: an unanswered question counts as wrong, and references are used as released, without repairs.
+        """
         return self.weighted_shares(probes, values, strict=strict)
 
     def credit(self, question: Question, value: float | None, *, strict: bool = False) -> float | None:
@@ -44,7 +47,7 @@ class CREval(Protocol):
             if value is None or question.reference is None:
                 return None
             return _YES_NO.credit(value, question.reference)
-        # The authors compare words, whatever their case: `** Yes` is met by no answer.
+        # The authors compare texts, ignoring case, so a reference such as `** Yes` matches no answer.
         reference = question.released_reference.strip().capitalize()
         if value is None or reference not in _YES_NO.choices:
             return 0.0
@@ -55,7 +58,7 @@ _YES_NO = YesNo()
 
 BENCHMARK_FORMAT = BenchmarkFormat(
     name=CREval.name,
-    title="creative edits, yes/no questions on following, consistency and quality",
+    title="creative edits, yes/no questions on instruction following, consistency and quality",
     recognise=release.find_creval_folder,
     load=release.load_creval_dataset,
     protocol=CREval,

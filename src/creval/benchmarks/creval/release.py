@@ -1,7 +1,7 @@
-"""CREval's official release as a dataset, with every repair and every fault as a finding.
+"""Reader of CREval's official release. Repairs and problems become issues of the dataset.
 
 Layout: `bench/instruction.json`, `bench/image/`, `bench/questions_all/METRIC/STEM.json`. A sample's
-id is its source image's stem, by which the release names everything.
+id is the stem of its source image, which the release uses in all file names.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from creval.core.schema import OVERALL, Level
 
 METRICS = ("IF", "VC", "VQ")
 MIN_QUESTIONS = 5
-"""Questions that a sample has in each metric, at least."""
+"""Minimum number of questions of a sample in each metric."""
 TAXONOMY: dict[str, tuple[str, str, str]] = {
     "Customization": ("Derivative Characters", "Reimagined Representations", "Surreal Fantasy"),
     "Contextualization": ("Containerized Scenario", "Commercial Design", "Informational & Narrative Expression"),
@@ -34,17 +34,17 @@ LEVELS = (
     Level("category", "categories", tuple(TAXONOMY), mean_of="dimension"),
     Level("dimension", "dimensions", tuple(CATEGORY_BY_DIMENSION)),
 )
-# `class_id` 1, 2, ... in the release: its categories stand in another order than the paper's.
+# Dimensions of `class_id` 1, 2, ... in the release, whose categories are in another order than in the paper.
 CLASS_DIMENSIONS = (*TAXONOMY["Customization"], *TAXONOMY["Stylization"], *TAXONOMY["Contextualization"])
 
 _YES_NO = get_scale("yes/no")
 _AUTHORS = {"writer": "gpt-4o", "asker": "qwen2.5-vl-72b"}  # figure 4 of the paper
-# The paper's tables leave these samples of the release out.
+# Samples of the release that are not in the paper's tables.
 _NOT_IN_PAPER = frozenset(f"i2i_{n:04d}" for n in (31, 32, 33, *range(45, 72)))
 
 
 def find_creval_folder(path: Path) -> Path | None:
-    """The folder that holds `instruction.json` and the questions, if `path` is or holds one."""
+    """Return the folder with `instruction.json` and the questions, which is `path` or inside it, or None."""
     for folder in (path, path / "bench", path / "CREval" / "bench"):
         if (folder / "instruction.json").is_file() and _question_folder(folder) is not None:
             return folder
@@ -52,7 +52,7 @@ def find_creval_folder(path: Path) -> Path | None:
 
 
 def _question_folder(folder: Path) -> Path | None:
-    # The second spelling stands in the release's first version.
+    # The second spelling is that of the release's first version.
     for name in ("questions_all", "questiions_all", "questions"):
         if (folder / name).is_dir():
             return folder / name
@@ -60,11 +60,11 @@ def _question_folder(folder: Path) -> Path | None:
 
 
 def load_creval_dataset(folder: Path) -> Dataset:
-    """The samples of a release, with every repair and every fault as a finding."""
+    """Load the samples of a release. Repairs and problems become issues of the dataset."""
     folder = folder.resolve()
     entries = read_json(folder / "instruction.json")
     if not isinstance(entries, list):
-        raise CrevalError(f"{folder / 'instruction.json'} should hold a list of samples.")
+        raise CrevalError(f"{folder / 'instruction.json'} must contain a list of samples.")
     questions = _question_folder(folder)
     if questions is None:
         raise CrevalError(f"{folder} has no folder questions_all.")
@@ -83,7 +83,7 @@ def load_creval_dataset(folder: Path) -> Dataset:
             note = "no sample in instruction.json has this image; left out"
             findings.add("questions without a sample", f"{metric}/{stem}", note)
     if not samples:
-        raise CrevalError(f"{folder / 'instruction.json'} holds no sample that can be used.")
+        raise CrevalError(f"{folder / 'instruction.json'} contains no usable sample.")
     if (folder / "build.json").is_file():
         findings += _find_few_questions(samples.values())
     subsets, authors = {"paper": frozenset(samples.keys() - _NOT_IN_PAPER)}, _AUTHORS
@@ -93,18 +93,18 @@ def load_creval_dataset(folder: Path) -> Dataset:
 
 
 def _find_few_questions(samples: Iterable[Sample]) -> Iterator[DatasetIssue]:
-    """Where a benchmark that was built has lost questions, such as in a review."""
+    """Yield the samples of a built benchmark that lost questions, for example in a review."""
     for sample in samples:
         counts = Counter(question.metric for question in sample.questions)
         for metric in METRICS:
             if 0 < counts[metric] < MIN_QUESTIONS:
-                note = f"{MIN_QUESTIONS} are wanted in a metric; each of these weighs more"
+                note = f"a metric should have {MIN_QUESTIONS}; with fewer, each question counts more"
                 where = f"{metric}/{sample.id}"
                 yield DatasetIssue("few questions", where, original=str(counts[metric]), note=note)
 
 
 def _read_authors(folder: Path) -> dict[str, str]:
-    """The models that made a benchmark, where `creval build` says so in `build.json`."""
+    """Return the models that created a benchmark, as recorded by `creval build` in `build.json`."""
     try:
         models = read_json(folder / "build.json")["models"]
         return {role: str(models[role]) for role in _AUTHORS if models.get(role)}
@@ -115,7 +115,7 @@ def _read_authors(folder: Path) -> dict[str, str]:
 def _json_files(folder: Path) -> dict[str, str]:
     if not folder.is_dir():
         return {}
-    names = sorted(os.listdir(folder))  # noqa: PTH208 (names are all that is needed)
+    names = sorted(os.listdir(folder))  # noqa: PTH208 (only names are needed)
     return {name[:-5]: f"{folder}/{name}" for name in names if name.endswith(".json")}
 
 
@@ -130,11 +130,11 @@ def _parse_sample(
     identity = filename_stem(image)
     instruction = coerce_text(entry.get("input_prompt"))
     if not instruction.strip():
-        issues.add("empty instruction", identity, "kept as it is")
+        issues.add("empty instruction", identity, "left unchanged")
     source = Path(os.path.normpath(folder / image))
     inside = source.is_relative_to(folder)
     if not inside:
-        issues.add("image outside", identity, "the image lies outside the benchmark; not used", original=image)
+        issues.add("image outside", identity, "the image is outside the benchmark; not used", original=image)
     found: list[Question] = []
     for metric in METRICS:
         found += _parse_questions(metric, identity, files[metric].get(identity), issues)
@@ -149,12 +149,12 @@ def _parse_sample(
 
 
 def _parse_steps(released: object, identity: str, issues: IssueList) -> tuple[InstructionStep, ...]:
-    """What the instruction consists of, where a benchmark says so; the release does not."""
+    """Return the steps of the instruction, which built benchmarks may contain. The release has none."""
     if released is None:
         return ()
     if isinstance(released, list) and all(isinstance(s, str) and s.strip() for s in released):
         return tuple(InstructionStep(coerce_text(step)) for step in released)
-    issues.add("broken steps", identity, "its steps are no list of texts; left out")
+    issues.add("broken steps", identity, "its steps are not a list of texts; left out")
     return ()
 
 
@@ -169,7 +169,7 @@ def _parse_tags(number: object, identity: str, issues: IssueList) -> dict[str, s
 def _parse_questions(metric: str, identity: str, path: str | None, issues: IssueList) -> list[Question]:
     where = f"{metric}/{identity}"
     if path is None:
-        issues.add("no questions", where, f"{metric} has no file for it")
+        issues.add("no questions", where, f"there is no file for it in {metric}")
         return []
     try:
         content = read_json(path)
@@ -178,7 +178,7 @@ def _parse_questions(metric: str, identity: str, path: str | None, issues: Issue
         return []
     entries = content.get("quality_check_questions") if isinstance(content, dict) else content
     if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
-        issues.add("broken file", where, "holds no list of questions")
+        issues.add("broken file", where, "it contains no list of questions")
         return []
     questions = [_parse_question(metric, position, entry, where, issues) for position, entry in enumerate(entries, 1)]
     _check_question_block(questions, where, issues)
@@ -196,7 +196,7 @@ def _parse_question(metric: str, position: int, entry: Mapping[str, Any], where:
     weight = _parse_weight(entry.get("weight"))
     if not text:
         reference = None
-        issues.add("empty question", where, "nothing can be asked; it counts as unanswered", label)
+        issues.add("empty question", where, "it cannot be asked and counts as unanswered", label)
     elif reference is None:
         issues.add("unreadable reference", where, "answers to it cannot be scored", label, released)
     elif reference != released:
@@ -212,7 +212,7 @@ def _parse_question(metric: str, position: int, entry: Mapping[str, Any], where:
 
 
 def _parse_weight(released: object) -> float:
-    """A weight as released, or as its text says; 1 where it is none."""
+    """Return a weight, which may be released as a text; 1 if it is invalid."""
     try:
         weight = float(released) if isinstance(released, int | float | str) else 1.0
     except ValueError:
@@ -225,5 +225,5 @@ def _check_question_block(questions: Sequence[Question], where: str, issues: Iss
         issues.add("no questions", where, "the file's list is empty")
     labels = [question.label for question in questions]
     if len(set(labels)) < len(labels):
-        note = "a block of questions stands twice; both are kept, and both count"
+        note = "a block of questions occurs twice; both are used and count"
         issues.add("repeated block", where, note, original=f"{len(labels)} questions under {len(set(labels))} ids")

@@ -1,4 +1,4 @@
-"""An item of ICE-Bench as its line holds it, for whoever reads items and whoever builds them."""
+"""Lines of ICE-Bench's item file, for the reader and the builder of benchmarks."""
 
 from __future__ import annotations
 
@@ -14,15 +14,18 @@ from creval.core.table_files import parse_json_line
 
 ITEMS_FILE = "data.jsonl"
 ITEMS_FOLDERS = ("dataset", "data")
-"""What the folder of the items may be called in a benchmark's."""
+"""Possible names of the folder with the items."""
 BLANK_PATTERN = re.compile(r"\{([^{}]{0,200})\}")
-"""What is to be filled in in a template."""
+"""A placeholder in an instruction template."""
 IMAGE_REFERENCE = re.compile(r"[<\[](SOURCE|REF_([0-9]{1,4}))[>\]]")
-"""What an instruction calls a picture."""
+"""A reference to an image in an instruction."""
 
 
 def read_item_lines(path: Path) -> Iterator[tuple[int, dict[str, Any], str]]:
-    """Each line that is not empty: its number, its item and, where there is none, an empty one and the reason."""
+    """Yield the number, the item and an empty string for each non-empty line.
+
+    A malformed line has an empty item and the reason.
+    """
     try:
         lines = read_bytes(path, MAX_JSON_BYTES).splitlines()
     except OSError as error:
@@ -33,7 +36,7 @@ def read_item_lines(path: Path) -> Iterator[tuple[int, dict[str, Any], str]]:
 
 
 def find_blanks(text: str) -> list[str]:
-    """What is to be filled in in a template, or still is in what was made of it.
+    """Return the placeholders in a template or in an instruction.
 
     >>> find_blanks("Make {the thing} in <SOURCE> {its new colour}.")
     ['the thing', 'its new colour']
@@ -42,19 +45,19 @@ def find_blanks(text: str) -> list[str]:
 
 
 def find_unfilled(entry: Mapping[str, Any]) -> list[str]:
-    """What nobody has filled in yet in an item that was built; in others braces are words."""
+    """Return the unfilled placeholders of a built item. In released items, braces are ordinary text."""
     built = isinstance(entry.get("made"), dict)
     return find_blanks(coerce_text(entry.get("Instruction"))) if built else []
 
 
 def reference_names(entry: Mapping[str, Any]) -> list[object]:
-    """What an item calls its references; one may stand without a list."""
+    """Return the image names of an item's references. A single name may be given without a list."""
     given = entry.get("ReferenceImages")
     return given if isinstance(given, list) else [given] if given else []
 
 
 def resolve_image_path(folder: Path, given: object) -> Path | None:
-    """The file that a name in an item stands for, or where it should be; None if it is empty or outside."""
+    """Return the path of an image name in an item, even if it does not exist. None if it is empty or outside."""
     name = clean_image_name(given)
     if not name:
         return None
@@ -65,15 +68,15 @@ def resolve_image_path(folder: Path, given: object) -> Path | None:
         wanted.append(folder / inner)
     paths = [Path(os.path.normpath(path)) for path in wanted]
     paths = [path for path in paths if path.is_relative_to(root)]
-    there = (path for path in paths if os.path.isfile(path))  # noqa: PTH113
-    return next(there, paths[0] if paths else None)
+    existing = (path for path in paths if os.path.isfile(path))  # noqa: PTH113
+    return next(existing, paths[0] if paths else None)
 
 
 def clean_image_name(given: object) -> str:
-    """What an item calls a picture."""
+    """Return an image name in an item with forward slashes."""
     return clean_text(given).replace("\\", "/")
 
 
 def benchmark_root(folder: Path) -> Path:
-    """The benchmark that the folder of the items belongs to."""
+    """Return the root folder of the benchmark, given the folder of the items."""
     return folder.parent if folder.name in ITEMS_FOLDERS else folder

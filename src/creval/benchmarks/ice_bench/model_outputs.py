@@ -1,7 +1,7 @@
-"""What a model's folder of ICE-Bench holds besides pictures: where each is, and what is not done.
+"""Metadata in a model's output folder for ICE-Bench: paths of images and unsupported tasks.
 
-`gen_info.json` is the authors' list, from an item's id to the path of its picture. A line of
-`unsupported.txt` names a task that the model cannot do, or a group of tasks.
+`gen_info.json` is the authors' format, which maps an item's id to the path of its image. Each line of
+`unsupported.txt` names a task, or a group of tasks, that the model does not support.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ UNSUPPORTED_FILE = "unsupported.txt"
 
 
 def read_model_outputs(folder: Path, samples: Sequence[Sample]) -> dict[str, Edit]:
-    """What a folder says of the edits of these samples."""
+    """Return the edits of these samples that a folder's metadata declares, by sample."""
     declared = {edit.key.sample: edit for edit in _read_unsupported(folder, samples)}
     listed = {edit.key.sample: edit for edit in _read_output_list(folder, samples)}
     for identity in declared.keys() & listed.keys():
         if listed[identity].image is not None:
             raise CrevalError(
-                f"{folder / OUTPUT_LIST_FILE} names a picture of {identity!r}, and it is said to be "
-                f"unsupported: {declared[identity].reason}. Take one of them away."
+                f"{folder / OUTPUT_LIST_FILE} names an image of {identity!r}, but the sample is declared "
+                f"unsupported: {declared[identity].reason}. Remove one of the entries."
             )
     return listed | declared
 
 
 def match_ice_edit_file(ids: Container[str], path: str) -> EditFile | None:
-    """The item and the draw of a picture in a folder inside the model's.
+    """Return the item and the draw of an image in a subfolder of the model's folder, or None.
 
     >>> match_ice_edit_file({"b9de"}, "images/b9de--2")
     EditFile(sample='b9de', draw=2, strategy='')
@@ -51,17 +51,17 @@ def _read_output_list(folder: Path, samples: Sequence[Sample]) -> Iterator[Edit]
         return
     entries = read_json(path)
     if not isinstance(entries, dict):
-        raise CrevalError(f"{path} should hold an object from items' ids to paths of pictures.")
+        raise CrevalError(f"{path} must contain an object that maps item ids to image paths.")
     entries = {replace_lone_surrogates(identity): name for identity, name in entries.items()}
     if samples and entries and not any(sample.id in entries for sample in samples):
         raise CrevalError(
-            f"{path} names none of the benchmark's items: it has {next(iter(entries))[:80]!r}, an "
-            f"item is called {samples[0].id!r}."
+            f"{path} names no item of the benchmark: it contains {next(iter(entries))[:80]!r}, but an "
+            f"item of the benchmark is {samples[0].id!r}."
         )
     for sample in samples:
         key = EditKey("", sample.id)
         if sample.id not in entries:
-            yield Edit(key, EditStatus.ABSENT, reason=f"{OUTPUT_LIST_FILE} names no picture of it")
+            yield Edit(key, EditStatus.ABSENT, reason=f"{OUTPUT_LIST_FILE} names no image of it")
         elif image := _resolve_in_folder(folder, entries[sample.id]):
             yield Edit(key, EditStatus.DONE, image)
         else:
@@ -71,14 +71,17 @@ def _read_output_list(folder: Path, samples: Sequence[Sample]) -> Iterator[Edit]
 
 
 def _is_present(path: Path) -> bool:
-    """Whether there is such a file."""
+    """Return True if the file exists. Raises `CrevalError` if it is not a file."""
     if path.exists() and not path.is_file():
-        raise CrevalError(f"{path} should be a file.")
+        raise CrevalError(f"{path} must be a file.")
     return path.is_file()
 
 
 def _resolve_in_folder(folder: Path, name: object) -> Path | None:
-    """The image at the longest end of a path in the folder: authors write `results/METHOD/images/1.jpg`."""
+    """Return the image at the longest suffix of a path that exists in the folder, or None.
+
+    Authors write paths such as `results/METHOD/images/1.jpg`.
+    """
     parts = PurePosixPath(name.replace("\\", "/")).parts if isinstance(name, str) else ()
     if ".." in parts:
         return None

@@ -1,10 +1,12 @@
 """ICE-Bench: 31 tasks of creating and editing, six dimensions, eleven metrics (arXiv 2503.14482).
 
-AES = aesthetic / 10, IMG = imaging / 100
-PF = CLIP-cap / 0.5; editing: (CLIP-cap / 0.5 + VLLM-QA) / 2; colorization: CLIP-cap / 0.5 + colorfulness
-SRC = (CLIP-src + 1 - L1-src) / 2, REF = the similarity of face, style or subject
-CTRL = 1 - the distance from pose, edges, depth or grey; deblurring: PF = IMG, CTRL = SSIM
-A task's score is the weighted sum of its dimensions, all above a mean over tasks; an unsupported task counts 0.
+- AES = aesthetic / 10, IMG = imaging / 100
+- PF = CLIP-cap / 0.5; for editing (CLIP-cap / 0.5 + VLLM-QA) / 2; for colorization CLIP-cap / 0.5 + colorfulness
+- SRC = (CLIP-src + 1 - L1-src) / 2, REF = the similarity of face, style or subject
+- CTRL = 1 - the distance from pose, edges, depth or grey; for deblurring PF = IMG, CTRL = SSIM
+
+A task's score is the weighted sum of its dimensions. Scores of groups are means over tasks. An unsupported task
+counts as 0.
 """
 
 from __future__ import annotations
@@ -40,14 +42,14 @@ SCHEMA = ScoreSchema(
     ranking_description="score = the weighted sum of a task's dimensions",
 )
 RELEASED, RAW = "released", "raw"
-"""The names of the authors' code's way, where it departs from the paper, and of a look at what the
-dimensions are made of."""
+"""Choices of weights: `released` uses the formulas of the authors' code where they differ from the paper, and `raw`
+shows raw metrics instead of dimensions."""
 RAW_METRICS = (
     Metric("aesthetic", "aesthetic predictor", 0.0, 10.0, measured_only=True),
     Metric("imaging", "MUSIQ", 0.0, 100.0, measured_only=True),
-    Metric("clip_cap", "cosine with the target's caption", -1.0, 1.0, measured_only=True),
-    Metric(QA_METRIC, "instructions that were carried out", 0.0, 1.0, measured_only=True),
-    Metric("colorfulness", "how colourful it is", 0.0, 1.0, measured_only=True),
+    Metric("clip_cap", "cosine with the target caption", -1.0, 1.0, measured_only=True),
+    Metric(QA_METRIC, "share of instructions that were followed", 0.0, 1.0, measured_only=True),
+    Metric("colorfulness", "colourfulness of the edit", 0.0, 1.0, measured_only=True),
     Metric("clip_src", "cosine with the source", -1.0, 1.0, measured_only=True),
     *(
         Metric(name, f"distance from the {of}", 0.0, 1.0, higher_is_better=False, measured_only=True)
@@ -69,7 +71,7 @@ _QUESTION_TEXT = "Was the instruction carried out?"
 
 
 class IceBench(Protocol):
-    """What each task calls for is measured; of edits a judge says whether they were made."""
+    """Measurements for each task, and for editing tasks a judge's answer whether the instruction was followed."""
 
     name = "ice-bench"
     schema = SCHEMA
@@ -81,20 +83,25 @@ class IceBench(Protocol):
         self._formulas = {name: _with_unique_names(known) for name, known in formulas.items()}
 
     def with_weights(self, weights: Weights) -> IceBench:
-        """The same with other weights of dimensions, for all or some tasks; or with those of the authors' code
-        (`released`), which differ for colorfulness; or with raw metrics in the place of dimensions (`raw`)."""
-        made = IceBench(as_released=weights == RELEASED)
+        """Return the protocol with other weights.
+
+        `weights` are the weights of dimensions, for all or some tasks. `released` uses the formulas of the authors'
+        code, which differ for colorization. `raw` shows raw metrics instead of dimensions.
+        """
+        protocol = IceBench(as_released=weights == RELEASED)
         if not isinstance(weights, str):
-            made._weights = resolve_weights(weights)
-            made.schema = replace(SCHEMA, ranking_description=f"{SCHEMA.ranking_description}, with weights of your own")
+            protocol._weights = resolve_weights(weights)
+            protocol.schema = replace(
+                SCHEMA, ranking_description=f"{SCHEMA.ranking_description}, with your own weights"
+            )
         elif require_known("choice of weights", weights, [RELEASED, RAW]) == RAW:
-            made.schema = replace(SCHEMA, metrics=(*RAW_METRICS, SCHEMA.metrics[-1]))
+            protocol.schema = replace(SCHEMA, metrics=(*RAW_METRICS, SCHEMA.metrics[-1]))
         else:
-            made.schema = replace(SCHEMA, ranking_description=f"{SCHEMA.ranking_description}, as {RELEASED}")
-        return made
+            protocol.schema = replace(SCHEMA, ranking_description=f"{SCHEMA.ranking_description}, as {RELEASED}")
+        return protocol
 
     def probes(self, sample: Sample) -> Sequence[Probe]:
-        """The raw metrics of each dimension of a sample's task."""
+        """Return the probes of the raw metrics of each dimension of a sample's task."""
         return [
             build_qa_question(sample) if raw == QA_METRIC else _build_measurement(sample, raw, dimension)
             for dimension, formula in self._formulas_of(sample).items()
@@ -104,7 +111,7 @@ class IceBench(Protocol):
     def score(
         self, sample: Sample, probes: Sequence[Probe], values: Mapping[str, float | None], *, strict: bool = False
     ) -> dict[str, Score]:
-        """A sample of which one dimension that weighs is missing has no score."""
+        """Return the scores of a sample. There is no score if a dimension with a weight above 0 is missing."""
         known = self._formulas_of(sample)
         dimensions = {name: formula(values) for name, formula in known.items()}
         found = {metric.name: Score(None, 0, 0) for metric in self.schema.metrics}
@@ -121,14 +128,14 @@ class IceBench(Protocol):
         return found
 
     def _formulas_of(self, sample: Sample) -> Mapping[str, Formula]:
-        """The dimensions of a sample; none where it belongs to no task."""
+        """Return the formulas of a sample's dimensions. Empty if it belongs to no task."""
         return self._formulas.get(sample.tags.get("task", ""), {})
 
 
 def build_qa_question(sample: Sample) -> Question:
-    """The question whether an edit was made, with all pictures that the sample has."""
+    """Return the question whether the instruction was followed, which shows all images of the sample."""
     images = {"mask": sample.mask is not None, "references": bool(sample.references)}
-    also = tuple(name for name, there in images.items() if there)
+    also = tuple(name for name, exists in images.items() if exists)
     return Question(
         QA_METRIC,
         "PF",
@@ -142,7 +149,7 @@ def build_qa_question(sample: Sample) -> Question:
 
 
 def _with_unique_names(known: Mapping[str, Formula]) -> dict[str, Formula]:
-    """Name raw metrics that an earlier formula has after their dimension (`imaging/PF`), to choose each alone."""
+    """Rename raw metrics that occur in an earlier formula to include the dimension (`imaging/PF`)."""
     taken: set[str] = set()
     found = {}
     for dimension, formula in known.items():
@@ -165,7 +172,7 @@ def _build_measurement(sample: Sample, name: str, dimension: str) -> Measurement
 
 
 def _count_values(names: Collection[str], values: Mapping[str, float | None]) -> tuple[int, int]:
-    """How many raw metrics have a value, and how many there are."""
+    """Return the number of raw metrics with a value, and the number of all."""
     return sum(values.get(name) is not None for name in names), len(names)
 
 

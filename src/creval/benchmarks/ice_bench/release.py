@@ -1,9 +1,10 @@
-"""ICE-Bench's released items as a dataset.
+"""Reader of ICE-Bench's released items.
 
-Layout: `dataset/data.jsonl`, or `data/data.jsonl` as in the archive, with an item a line: ItemID, Task,
+Layout: `dataset/data.jsonl`, or `data/data.jsonl` as in the archive, with one item per line: ItemID, Task,
 SourceImageType, RegionBased, SourceImage, SourceMask, ReferenceImages, Instruction, SourceCaption, TargetCaption.
-Images are named from that folder, or from the one that holds it, and called `<SOURCE>` and `<REF_1>` in instructions.
-Groups follow from the task. `creval build` adds `made` (how, and from which template) and, after a review, `dropped`.
+Image paths are relative to that folder or its parent. Instructions refer to images as `<SOURCE>` and `<REF_1>`.
+The task determines the groups of an item. `creval build` adds `made` (provenance, and the template) and, after a
+review, `dropped`.
 """
 
 from __future__ import annotations
@@ -45,13 +46,13 @@ LEVELS = (
     Level("source_type", "source_types", ("real", "generated")),
     Level("task", "tasks", tuple(TASKS)),
 )
-_HEAD_BYTES = 1 << 20  # bytes in which a first item ends
+_HEAD_BYTES = 1 << 20  # bytes that contain at least the first item
 _REAL = re.compile(r"(?<![a-z])real(?!is)")  # neither unreal nor realistic
 _GENERATED = re.compile(r"generat|synthe|virtual|\bai\b")
 
 
 def find_ice_bench_folder(path: Path) -> Path | None:
-    """The folder that holds the items, if `path` is one or has one inside."""
+    """Return the folder with the items, which is `path` or inside it, or None."""
     for folder in (path, *(path / name for name in ITEMS_FOLDERS)):
         if (folder / ITEMS_FILE).is_file() and _has_items(folder / ITEMS_FILE):
             return folder
@@ -59,7 +60,7 @@ def find_ice_bench_folder(path: Path) -> Path | None:
 
 
 def _has_items(path: Path) -> bool:
-    """Whether one of the first lines is an item."""
+    """Return True if one of the first lines is an item."""
     with open_file(path) as file:
         lines = file.read(_HEAD_BYTES).splitlines()
     items = (parse_json_line(line)[0] for line in lines[:20])
@@ -67,24 +68,24 @@ def _has_items(path: Path) -> bool:
 
 
 def load_ice_bench_dataset(folder: Path) -> Dataset:
-    """All items that can be used, with every oddity as a finding."""
+    """Load all usable items. Problems become issues of the dataset."""
     folder = folder.resolve()
     findings = IssueList()
     samples: dict[str, Sample] = {}
     for where, entry in _iter_entries(folder / ITEMS_FILE, findings):
         sample = _ItemParser(folder, where, entry, findings).parse()
         if sample is not None and sample.id in samples:
-            findings.add("repeated id", where, "the id occurs before; left out", sample.id)
+            findings.add("repeated id", where, "an earlier item has this id; left out", sample.id)
         elif sample is not None:
             samples[sample.id] = sample
     if not samples:
         faults = [f"{found.location}: {found.rule}, {found.note}" for found in findings[:3]]
         why = f" ({'; '.join(faults)})" if faults else ""
-        raise CrevalError(f"{folder / ITEMS_FILE} holds no item that can be used{why}.")
-    there = Counter(sample.tags["task"] for sample in samples.values())
+        raise CrevalError(f"{folder / ITEMS_FILE} contains no usable item{why}.")
+    counts = Counter(sample.tags["task"] for sample in samples.values())
     for name in TASKS:
-        if not there[name]:
-            findings.add("no items", name, "the task is absent; the overall mean is of the others")
+        if not counts[name]:
+            findings.add("no items", name, "the task has no items; the overall mean is over the other tasks")
     return Dataset(
         "ice-bench",
         benchmark_root(folder),
@@ -110,7 +111,7 @@ def _iter_entries(path: Path, issues: IssueList) -> Iterator[tuple[str, Mapping[
 
 
 class _ItemParser(NamedTuple):
-    """One item in the making."""
+    """Parser of one item."""
 
     folder: Path
     where: str
@@ -126,22 +127,22 @@ class _ItemParser(NamedTuple):
         if task is None:
             near = nearest_name(named, TASKS)
             hint = f", perhaps {near}" if near else ""
-            return self._skip("unknown task", f"it is none of the {len(TASKS)}{hint}", named)
+            return self._skip("unknown task", f"it is not one of the {len(TASKS)} tasks{hint}", named)
         source = self._resolve_image(identity, "source", self.entry.get("SourceImage"))
         mask = self._resolve_image(identity, "mask", self.entry.get("SourceMask"))
         names = reference_names(self.entry)
         found = [self._resolve_image(identity, "reference", name) for name in names]
         references = tuple(path for path in found if path is not None)
         if task.has_source and source is None:
-            return self._skip("no source", "it has no picture to edit", identity)
+            return self._skip("no source", "it has no image to edit", identity)
         if task.reference_metric and not references:
-            return self._skip("no reference", "it has no reference picture", identity)
+            return self._skip("no reference", "it has no reference image", identity)
         if references and len(references) < len(found):
-            return self._skip("lost reference", "others would take its number", identity)
+            return self._skip("lost reference", "without it, the numbers of other references would change", identity)
         if task.has_mask and mask is None:
-            return self._skip("no mask", "it has none that says where to edit", identity)
+            return self._skip("no mask", "it has no mask of the region to edit", identity)
         instruction = self._text("Instruction")
-        made = Sample(
+        sample = Sample(
             identity,
             instruction,
             source,
@@ -149,11 +150,11 @@ class _ItemParser(NamedTuple):
             mask=mask,
             references=references,
             captions=self._captions(identity, task, instruction),
-            # Each item that was built has a copy of the picture of its own.
+            # Built items have their own copies of an image, so paths do not identify a shared one.
             derived_from=replace_lone_surrogates(coerce_text(dig(self.entry, "made", "picture"))),
         )
-        self._check_sample(made)
-        return made
+        self._check_sample(sample)
+        return sample
 
     def _text(self, name: str) -> str:
         return clean_text(self.entry.get(name))
@@ -162,27 +163,27 @@ class _ItemParser(NamedTuple):
         self.findings.add(rule, self.where, f"{note}; left out", item[:200])
 
     def _resolve_image(self, identity: str, what: str, given: object) -> Path | None:
-        """The file that a name stands for or, if it is nowhere, where it should be."""
+        """Return the path of an image, even if the file does not exist. None if it is empty or outside."""
         name = clean_image_name(given)
         if not name:
             return None
         path = resolve_image_path(self.folder, name)
         if path is None:
-            self.findings.add("image outside", identity, "it lies outside the benchmark; not used", name[:200])
+            self.findings.add("image outside", identity, "it is outside the benchmark; not used", name[:200])
         elif what != "source" and not os.path.isfile(path):  # noqa: PTH113
-            # Sources are counted by whoever looks.
+            # Missing sources are counted elsewhere.
             self.findings.add(f"missing {what}", identity, "its file is not in the folder", name[:200])
         return path
 
     def _tags(self, identity: str, task: Task, source: Path | None) -> dict[str, str]:
         tags = task.tags
-        said = self._text("SourceImageType")
-        kind = "real" if _REAL.search(said.casefold()) else ""
-        kind = "generated" if _GENERATED.search(said.casefold()) else kind
+        named = self._text("SourceImageType")
+        kind = "real" if _REAL.search(named.casefold()) else ""
+        kind = "generated" if _GENERATED.search(named.casefold()) else kind
         if kind and source is not None:
             tags["source_type"] = kind
-        elif said and source is not None:
-            self.findings.add("unknown source type", identity, "it counts in none", said[:200])
+        elif named and source is not None:
+            self.findings.add("unknown source type", identity, "the item counts in no source type", named[:200])
         return tags
 
     def _captions(self, identity: str, task: Task, instruction: str) -> dict[str, str]:
@@ -196,18 +197,18 @@ class _ItemParser(NamedTuple):
 
     def _check_sample(self, sample: Sample) -> None:
         if not sample.instruction:
-            self.findings.add("empty instruction", sample.id, "kept as it is")
+            self.findings.add("empty instruction", sample.id, "left unchanged")
         if sample.mask is None and self.entry.get("RegionBased") is True:
-            self.findings.add("no mask", sample.id, "the whole picture counts as what is to be kept")
+            self.findings.add("no mask", sample.id, "metrics expect that the whole image is preserved")
         for match in IMAGE_REFERENCE.finditer(sample.instruction):
-            there = sample.source if match[2] is None else int(match[2]) <= len(sample.references)
-            if not there or match[2] == "0":
-                self.findings.add("unknown picture", sample.id, "the instruction names it", match[0])
+            exists = sample.source if match[2] is None else int(match[2]) <= len(sample.references)
+            if not exists or match[2] == "0":
+                self.findings.add("unknown image", sample.id, "the instruction refers to it", match[0])
         if sample.mask is not None and sample.source is not None:
             try:
                 (wide, high), (w, h) = read_image_size(sample.source), read_image_size(sample.mask)
-            except (ImageError, OSError):  # whoever needs them will say so
+            except (ImageError, OSError):  # reported when the images are used
                 return
             if (wide, high) != (w, h):
                 sizes = f"{w} x {h}, its source {wide} x {high}"
-                self.findings.add("mask of another size", sample.id, "it is scaled for measuring", sizes)
+                self.findings.add("mask of another size", sample.id, "it is scaled for measurements", sizes)

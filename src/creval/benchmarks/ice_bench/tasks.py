@@ -1,7 +1,7 @@
-"""ICE-Bench's 31 tasks: their names, what is measured of each, and how that adds up.
+"""ICE-Bench's 31 tasks: names, groups, formulas of dimensions, and weights.
 
-A dimension is a sum of raw metrics, each times a factor; a task's score is the weighted sum of its
-dimensions. The factors and the weights are those of the paper's section B and of its authors' code.
+A dimension is a linear combination of raw metrics. A task's score is the weighted sum of its
+dimensions. Factors and weights are those of the paper's section B and its authors' code.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ DIMENSIONS = {
     "CTRL": "controllability",
 }
 QA_METRIC = "VLLM-QA"
-"""The raw metric that a judge is asked for: whether the instruction was carried out, 1 or 0."""
+"""The raw metric that a judge answers: 1 if the instruction was followed, else 0."""
 CATEGORIES = {
     "No-ref Image Creating": ("No-ref Image Creating",),
     "Ref Image Creating": ("Ref Image Creating",),
     "No-ref Image Editing": ("Global Editing", "Local Editing", "Controllable Generation"),
     "Ref Image Editing": ("Ref Image Editing",),
 }
-"""With or without references, creating or editing, and the groups of tasks in each."""
+"""The categories (creating or editing, with or without references) and the groups of tasks in each."""
 TASK_GROUPS = tuple(group for groups in CATEGORIES.values() for group in groups)
 SUBJECT_SUBGROUP = "Subject Reference Editing"
-"""Tasks 29 and 30, which the release names so and the paper's Table 5 counts as one."""
+"""Tasks 29 and 30. The release uses this name, and the paper's Table 5 combines them."""
 _EDITING_WEIGHTS = {"AES": 0.3, "IMG": 0.3, "PF": 0.3, "SRC": 0.1}
 GROUP_WEIGHTS: Mapping[str, Mapping[str, float]] = {
     "No-ref Image Creating": dict.fromkeys(("AES", "IMG", "PF"), 1 / 3),
@@ -42,11 +42,11 @@ GROUP_WEIGHTS: Mapping[str, Mapping[str, float]] = {
     "Controllable Generation": {"AES": 0.3, "IMG": 0.3, "PF": 0.2, "CTRL": 0.2},
     "Ref Image Editing": {"AES": 0.25, "IMG": 0.25, "PF": 0.2, "REF": 0.2, "SRC": 0.1},
 }
-"""What each dimension of a task weighs, by its group."""
+"""The weights of a task's dimensions, by group."""
 
 
 class Formula(NamedTuple):
-    """A dimension from raw metrics: `constant` and each of them times its factor.
+    """A dimension as a linear combination of raw metrics: `constant` plus the sum of factor * metric.
 
     >>> Formula({"clip_src": 0.5, "l1_src": -0.5}, 0.5)({"clip_src": 0.75, "l1_src": 0.25})
     0.75
@@ -56,7 +56,7 @@ class Formula(NamedTuple):
     constant: float = 0.0
 
     def __call__(self, raw: Mapping[str, float | None]) -> float | None:
-        """The value, or none where one of the raw metrics has none."""
+        """Return the value, or None if a raw metric has no value."""
         total = self.constant
         for name, factor in self.factors.items():
             value = raw.get(name)
@@ -67,7 +67,7 @@ class Formula(NamedTuple):
 
 
 class Task(NamedTuple):
-    """A task by number and name in the paper, and its name in the release; the metrics of its reference and control."""
+    """A task: its number and name in the paper, name in the release, group, and the metrics of REF and CTRL."""
 
     number: int
     name: str
@@ -82,7 +82,7 @@ class Task(NamedTuple):
 
     @property
     def tags(self) -> dict[str, str]:
-        """The groups that its samples belong to."""
+        """The tags of its samples, by level."""
         tags = {"category": self.category, "task_group": self.group}
         if self.has_source and self.reference_metric == "subject":
             tags["task_subgroup"] = SUBJECT_SUBGROUP
@@ -90,17 +90,17 @@ class Task(NamedTuple):
 
     @property
     def has_source(self) -> bool:
-        """Whether there is a source to edit, or a picture that controls."""
+        """True if samples have a source image, to edit or as a control."""
         return "Creating" not in self.group
 
     @property
     def has_mask(self) -> bool:
-        """Whether a mask says where to edit."""
+        """True if samples have a mask of the region to edit."""
         return self.group == "Local Editing" or self.number in (29, 30, 31)
 
     @property
     def has_question(self) -> bool:
-        """Whether a judge is asked."""
+        """True if a judge is asked about the edits."""
         return "Editing" in self.group
 
 
@@ -157,9 +157,12 @@ TASKS: Mapping[str, Task] = {task.name: task for task in _build_tasks()}
 
 
 def dimension_formulas(task: Task, *, as_released: bool = False) -> dict[str, Formula]:
-    """A task's dimensions; `as_released` follows the authors' code where it departs from the paper."""
+    """Return the formulas of a task's dimensions.
+
+    `as_released` uses the formulas of the authors' code where they differ from the paper.
+    """
     following = Formula({"clip_cap": 1.0, QA_METRIC: 0.5} if task.has_question else {"clip_cap": 2.0})
-    if task.control_metric == "grey":  # what is coloured must be colourful too
+    if task.control_metric == "grey":  # the result of colorization should also be colourful
         colours = {"clip_cap": 1.5, "colorfulness": 0.25}
         following = Formula(colours if as_released else {"clip_cap": 2.0, "colorfulness": 1.0})
     elif task.control_metric == "ssim":
@@ -170,7 +173,7 @@ def dimension_formulas(task: Task, *, as_released: bool = False) -> dict[str, Fo
         "PF": following,
         "SRC": Formula({"clip_src": 0.5, "l1_src": -0.5}, 0.5),
         "REF": Formula({task.reference_metric: 1.0}),
-        "CTRL": Formula({task.control_metric: -1.0}, 1.0),  # of a distance
+        "CTRL": Formula({task.control_metric: -1.0}, 1.0),  # these metrics are distances
     }
     if task.control_metric == "ssim":
         known["CTRL"] = Formula({"ssim": 1.0})
@@ -178,7 +181,7 @@ def dimension_formulas(task: Task, *, as_released: bool = False) -> dict[str, Fo
 
 
 def _normalise_name(name: str) -> str:
-    """A name without what its spellings differ in."""
+    """Return a name without case, punctuation and known spelling variants."""
     return re.sub(r"[^a-z0-9]", "", name.casefold()).replace("referenced", "reference")
 
 
@@ -187,12 +190,12 @@ _BY_NAME = {_normalise_name(name): task for task in TASKS.values() for name in (
 
 
 def find_task(name: str) -> Task | None:
-    """A task by its name in the paper or in the release, or none."""
+    """Return a task by its name in the paper or in the release, or None."""
     return _BY_NAME.get(_normalise_name(name))
 
 
 def find_tasks(name: str) -> tuple[Task, ...]:
-    """The tasks that a name stands for: a task's, a group's, a category's, or numbers.
+    """Return the tasks that a name selects: a task, a group, a category, a number or a range of numbers.
 
     >>> [task.number for task in find_tasks("17-19")]
     [17, 18, 19]
@@ -200,7 +203,7 @@ def find_tasks(name: str) -> tuple[Task, ...]:
     if numbers := _NUMBER_RANGE.fullmatch(name):
         first, last = int(numbers[1]), int(numbers[2] or numbers[1])
         if not 1 <= first <= last <= len(TASKS):
-            raise CrevalError(f"there is no task {name!r}: tasks are numbered from 1 to {len(TASKS)}.")
+            raise CrevalError(f"no task {name!r} exists: tasks are numbered from 1 to {len(TASKS)}.")
         return tuple(TASKS.values())[first - 1 : last]
     wanted = _normalise_name(name)
     if one := _BY_NAME.get(wanted):
@@ -212,14 +215,17 @@ def find_tasks(name: str) -> tuple[Task, ...]:
 
 
 def resolve_weights(weights: Mapping[str, float | Mapping[str, float]]) -> dict[str, Mapping[str, float]]:
-    """The weights of each task's dimensions where some are given: of all tasks, or by the names of tasks, groups or
-    categories, of which the narrower counts. They are scaled to a sum of one; other tasks keep their own."""
+    """Return the weights of each task's dimensions, with the given weights applied.
+
+    A number is the weight of a dimension in all tasks. A mapping is for the task, group or category that its key names;
+    the most specific key applies. Weights are scaled to a sum of 1. Other tasks have their default weights.
+    """
     found = {task.name: GROUP_WEIGHTS[task.group] for task in TASKS.values()}
     for_all = {name: of for name, of in weights.items() if not isinstance(of, Mapping)}
     if for_all:
         for name in for_all:
             if name not in DIMENSIONS and find_task(name) is not None:
-                raise CrevalError(f"{name!r} takes the weights of its dimensions, by their names.")
+                raise CrevalError(f"{name!r} is a task: give the weights of its dimensions by name.")
             require_known("dimension", name, DIMENSIONS)
         for task in TASKS.values():
             own = {name: for_all.get(name, 0.0) for name in GROUP_WEIGHTS[task.group]}
@@ -230,7 +236,7 @@ def resolve_weights(weights: Mapping[str, float | Mapping[str, float]]) -> dict[
         for task in find_tasks(name):
             before = last.get(task.name)
             if before is not None and _specificity(before) == _specificity(name):
-                raise CrevalError(f"{before!r} and {name!r} both give the weights of {task.name}.")
+                raise CrevalError(f"{before!r} and {name!r} both set the weights of {task.name}. Remove one of them.")
             for dimension in by_name[name]:
                 require_known(f"dimension of {task.name}", dimension, GROUP_WEIGHTS[task.group])
             found[task.name] = _normalise_weights(task, by_name[name])
@@ -239,7 +245,7 @@ def resolve_weights(weights: Mapping[str, float | Mapping[str, float]]) -> dict[
 
 
 def _specificity(name: str) -> int:
-    """0 for a category, 1 for a group, 2 for a part of one, 3 for a task."""
+    """Return 0 for a category, 1 for a group, 2 for a subgroup and 3 for a task."""
     wide = [list(map(_normalise_name, names)) for names in (CATEGORIES, TASK_GROUPS, (SUBJECT_SUBGROUP,))]
     return next((at for at, names in enumerate(wide) if _normalise_name(name) in names), len(wide))
 
@@ -248,7 +254,7 @@ def _normalise_weights(task: Task, weights: Mapping[str, float]) -> dict[str, fl
     total = sum(weights.values())
     if not any(weights.values()):
         dimensions = ", ".join(GROUP_WEIGHTS[task.group])
-        raise CrevalError(f"no weight is above zero for {task.name}, which has {dimensions}.")
+        raise CrevalError(f"no weight is above zero for {task.name}, whose dimensions are {dimensions}.")
     if not all(0 <= weight < math.inf for weight in weights.values()) or not 0 < total < math.inf:
-        raise CrevalError(f"the weights of {task.name} must be zero or more, and add up to a number above zero.")
+        raise CrevalError(f"the weights of {task.name} must be zero or more, with a sum above zero.")
     return {name: weights.get(name, 0.0) / total for name in GROUP_WEIGHTS[task.group]}

@@ -1,1 +1,1 @@
-"""One's own samples: a table of images and instructions, and yes/no questions if there are any."""
+"""Your own samples: a table of images and instructions, with optional yes/no questions."""

@@ -1,6 +1,6 @@
-"""Yes/no questions of one's own, in metrics that they name.
+"""The protocol for your own yes/no questions, each of which belongs to a metric.
 
-A sample's metric = sum(weight * right) / sum(weight), in percent; `mean` is the
+A sample's metric = sum(weight * correct) / sum(weight), in percent. `mean` is the
 unweighted mean of several metrics.
 """
 
@@ -17,7 +17,7 @@ from creval.core.schema import OVERALL, Composite, Metric, Score, ScoreSchema
 
 
 class OwnQuestions(Protocol):
-    """The yes/no questions that a dataset brings."""
+    """The yes/no questions of a dataset, scored by metric."""
 
     name = "questions"
 

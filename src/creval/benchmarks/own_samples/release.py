@@ -1,8 +1,8 @@
-"""One's own samples as a dataset: a folder with samples.csv or samples.jsonl, and questions if there are any.
+"""Reader of your own samples: a folder with samples.csv or samples.jsonl, and optional questions.
 
-A table has a row a sample: instruction, source, and if need be id, mask, references, captions, steps. Every other
-column is a tag. Images are named from the folder. `questions.csv` or `questions.jsonl` has a row a question: sample,
-metric, question, reference, weight.
+The table has one row per sample: instruction, source, and optionally id, mask, references, captions, steps. All other
+columns are tags. Image paths are relative to the folder. `questions.csv` or `questions.jsonl` has one row per
+question: sample, metric, question, reference, weight.
 """
 
 from __future__ import annotations
@@ -25,27 +25,27 @@ NAME = "own-samples"
 SAMPLE_FILES = ("samples.csv", "samples.jsonl")
 QUESTION_FILES = ("questions.csv", "questions.jsonl")
 MAX_GROUPS = 50
-"""Values of a tag that is a level, at most."""
+"""Maximum number of values of a tag that becomes a level."""
 MAX_LEVELS = 12
 _MAX_GROUP_LENGTH = 80
-"""Characters of a group's name, at most."""
+"""Maximum length of a group's name in characters."""
 
 
 def find_samples_folder(path: Path) -> Path | None:
-    """Return the folder, if it holds a table of samples."""
+    """Return the folder if it contains a table of samples, or None."""
     return path if any((path / name).is_file() for name in SAMPLE_FILES) else None
 
 
 def find_table(folder: Path, names: Sequence[str]) -> Path | None:
-    """Return the one file of these names that is in a folder, if any."""
+    """Return the file with one of these names in a folder, or None. Raises `CrevalError` if there are several."""
     found = [folder / name for name in names if (folder / name).is_file()]
     if len(found) > 1:
-        raise CrevalError(f"{folder} holds both {' and '.join(names)}. Keep one of them.")
+        raise CrevalError(f"{folder} contains both {' and '.join(names)}. Keep one of them.")
     return found[0] if found else None
 
 
 class OwnSamples(NamedTuple):
-    """What a folder holds: the table's rows, the samples that can be used, and their metrics."""
+    """The content of a folder: the table, its number of rows, the usable samples, and the metrics."""
 
     table: Path
     rows: int
@@ -54,12 +54,12 @@ class OwnSamples(NamedTuple):
 
 
 def load_own_samples(folder: Path) -> Dataset:
-    """Return all samples that can be used, with everything that is wrong as an issue."""
+    """Load all usable samples. Problems become issues of the dataset."""
     folder, issues = folder.resolve(), IssueList()
     found = read_own_samples(folder, issues)
     if not found.samples:
         shown = "; ".join(f"{issue.location}: {issue.rule}, {issue.note}" for issue in issues[:3])
-        raise CrevalError(f"{found.table} holds no sample that can be used{f' ({shown})' if shown else ''}.")
+        raise CrevalError(f"{found.table} contains no usable sample{f' ({shown})' if shown else ''}.")
     return Dataset(
         NAME,
         folder,
@@ -72,27 +72,27 @@ def load_own_samples(folder: Path) -> Dataset:
 
 
 def read_own_samples(folder: Path, issues: IssueList) -> OwnSamples:
-    """Return what a resolved folder holds, and add to `issues` what is wrong."""
+    """Return the content of a resolved folder, and add problems to `issues`."""
     table = find_table(folder, SAMPLE_FILES)
     if table is None:
-        raise CrevalError(f"{folder} holds neither {' nor '.join(SAMPLE_FILES)}.")
+        raise CrevalError(f"{folder} contains neither {' nor '.join(SAMPLE_FILES)}.")
     rows = read_table(table)
     parser = SampleParser(folder, table.name, issues, has_sources=names_sources(rows))
     samples: dict[str, Sample] = {}
-    brought: dict[str, tuple[object, str]] = {}
+    question_fields: dict[str, tuple[object, str]] = {}
     for row in rows:
         parsed = parser.parse(row)
         if parsed is None:
             continue
         sample, where = parsed[0], f"{table.name}, line {row.line}"
         if sample.id in samples:
-            note = "a row before has this id, or its image: give each row an id; the row is left out"
+            note = "an earlier row has this id or image: give each row its own id; the row is left out"
             issues.add("repeated id", where, note, sample.id[:200])
             continue
         samples[sample.id] = sample
-        brought[sample.id] = parsed[1], where
+        question_fields[sample.id] = parsed[1], where
     collected = QuestionCollector({name: one.source is not None for name, one in samples.items()}, issues)
-    for name, (given, where) in brought.items():
+    for name, (given, where) in question_fields.items():
         collected.add_field(name, given, where)
     questions = find_table(folder, QUESTION_FILES)
     for row in read_table(questions) if questions else ():
@@ -106,15 +106,15 @@ def read_own_samples(folder: Path, issues: IssueList) -> OwnSamples:
 
 
 def names_sources(rows: Iterable[TableRow]) -> bool:
-    """Return whether any row names a source; if none does, images are made from text alone."""
+    """Return True if any row names a source. If none does, images are generated from text alone."""
     return any(field_name(column) == "source" for row in rows for column in row.cells)
 
 
 def find_levels(samples: Iterable[Sample]) -> list[Level]:
-    """Return the tags that samples can be grouped by.
+    """Return the levels that are created from tags.
 
-    A level has at most `MAX_GROUPS` values, one of them on two samples or more; of more tags than `MAX_LEVELS`, the
-    first are levels. Numbers are ordered as such, other values as they first occur.
+    A tag becomes a level if it has at most `MAX_GROUPS` values and at least one of them is on several samples. Only the
+    first `MAX_LEVELS` such tags are used. Numbers are sorted; other values are in the order of their first occurrence.
     """
     counts: dict[str, Counter[str]] = {}
     for sample in samples:

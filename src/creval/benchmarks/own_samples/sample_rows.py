@@ -1,4 +1,4 @@
-"""Rows of samples.csv or samples.jsonl, each made into a sample."""
+"""Parsing of rows of samples.csv or samples.jsonl into samples."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from creval.core.sample import CAPTION_KINDS, Box, InstructionStep, Sample
 from creval.core.table_files import TableRow, column_name
 
 COLUMNS = ("id", "source", "instruction", "mask", "references", "source_caption", "target_caption", "steps")
-"""The columns that a table can have besides tags, in the order in which `creval init samples` writes them."""
+"""The columns besides tags, in the order in which `creval init samples` writes them."""
 ALIASES = {"sample": "id", "image": "source", "file_name": "source", "prompt": "instruction"}
-"""Other names of columns that are understood."""
+"""Alternative names of columns."""
 TAG_PREFIX = "tag:"
 RESERVED_TAGS = frozenset({"overall", "sample", "samples"})
 _NESTED_FIELDS = frozenset({"tags", "captions", "questions"})
-"""Fields that only JSONL has."""
+"""Fields that are only possible in JSONL."""
 _MAX_TAGS, _MAX_TAG_LENGTH = 100, 200
 _SEPARATORS = re.compile(r"[|;]")
 
 
 def field_name(column: str) -> str:
-    """Return the field that a column is of, whatever it is called.
+    """Return the field that a column stores, resolving aliases and the prefix of tags.
 
     >>> field_name("image"), field_name("tag:weather"), field_name("weather")
     ('source', 'weather', 'weather')
@@ -36,12 +36,12 @@ def field_name(column: str) -> str:
 
 
 def is_tag(column: str) -> bool:
-    """Return whether a column holds a tag."""
+    """Return True if a column is a tag."""
     return column.startswith(TAG_PREFIX) or field_name(column) not in (*COLUMNS, *_NESTED_FIELDS)
 
 
 class _UnusableRowError(Exception):
-    """Why a row cannot be used: what is wrong, what to do, and the sample."""
+    """An error in a row that makes it unusable: the rule, a note on what to do, and the sample's id."""
 
     def __init__(self, rule: str, note: str, item: str = "") -> None:
         super().__init__(note)
@@ -49,9 +49,9 @@ class _UnusableRowError(Exception):
 
 
 class SampleParser:
-    """Reads rows into samples; what is wrong becomes an issue, and rows that cannot be used are left out.
+    """Parser of rows. Problems become issues, and unusable rows are left out.
 
-    `has_sources` says that a row without a source is a mistake, and no image to be made from text alone.
+    `has_sources`: a row without a source is an error, not an image to generate from text alone.
     """
 
     def __init__(self, folder: Path, file: str, issues: IssueList, *, has_sources: bool) -> None:
@@ -60,7 +60,7 @@ class SampleParser:
         self._tags: set[str] = set()
 
     def parse(self, row: TableRow) -> tuple[Sample, Any] | None:
-        """Return the sample of a row, and the questions that stand in the row."""
+        """Return the sample of a row and its field `questions`, or None if the row is unusable."""
         try:
             return self._parse(row)
         except _UnusableRowError as error:
@@ -98,10 +98,10 @@ class SampleParser:
         return sample, fields.get("questions")
 
     def _resolve_image(self, row: TableRow, identity: str, what: str, name: str) -> Path:
-        """Return where an image lies or, if it is nowhere, should lie."""
+        """Return the path of an image, even if the file does not exist."""
         path = os.path.normpath(os.path.join(self.folder, name.replace("\\", "/")))  # noqa: PTH118 (100,000 times)
         if "\0" in name or not self._is_inside(path):
-            note = f"{name[:200]!r} lies outside the folder: put it inside, or use `creval init samples`"
+            note = f"{name[:200]!r} is outside the folder: put it inside, or use `creval init samples`"
             raise _UnusableRowError("image outside", note, identity)
         if not os.path.isfile(path):  # noqa: PTH113
             note = f"its {what} {name[:200]!r} is not in the folder: put it there"
@@ -109,7 +109,7 @@ class SampleParser:
         return Path(path)
 
     def _is_inside(self, path: str) -> bool:
-        """Return whether a path, with its links followed, leads into the folder."""
+        """Return True if a path is inside the folder after resolving links."""
         parent, _ = os.path.split(path)
         if parent not in self._folders:
             self._folders[parent] = Path(os.path.realpath(parent)).is_relative_to(self.folder)
@@ -122,14 +122,14 @@ class SampleParser:
         if isinstance(nested, Mapping):
             given |= {TAG_PREFIX + column_name(str(name)): value for name, value in nested.items()}
         elif nested is not None:
-            self._note_tag(row, identity, "tags", 'it should be an object, such as {"weather": "rain"}')
+            self._note_tag(row, identity, "tags", 'it must be an object, such as {"weather": "rain"}')
         tags = {}
         for column, value in given.items():
             name, text = column.removeprefix(TAG_PREFIX), " ".join(clean_text(value).split())
             if not text:
                 continue
             if name in RESERVED_TAGS or not name or not name.isprintable() or "," in name:
-                self._note_tag(row, identity, name, "this name cannot be a tag: rename the column")
+                self._note_tag(row, identity, name, "this is not allowed as the name of a tag: rename the column")
             elif len(text) > _MAX_TAG_LENGTH or len(name) > _MAX_TAG_LENGTH:
                 self._note_tag(row, identity, name, f"a tag has at most {_MAX_TAG_LENGTH} characters")
             elif name not in self._tags and len(self._tags) == _MAX_TAGS:
@@ -144,7 +144,7 @@ class SampleParser:
         self.issues.add("unusable tag", where, f"{note}; the tag is left out", identity[:200], name[:100])
 
     def _parse_steps(self, row: TableRow, given: object) -> tuple[InstructionStep, ...]:
-        """Return the steps of an instruction: texts, or objects as ComplexBench-Edit's protocol needs them."""
+        """Return the steps of an instruction: texts, or objects as required by ComplexBench-Edit's protocol."""
         entries = given if isinstance(given, list) else split_cell(given, "|")
         try:
             return tuple(_parse_step(entry, at) for at, entry in enumerate(entries))
@@ -173,14 +173,14 @@ def _parse_step(entry: object, position: int) -> InstructionStep:
     if not isinstance(entry, Mapping):
         text = clean_text(entry)
         if not text:
-            raise ValueError("a step is a text, or an object with a text")
+            raise ValueError("a step must be a text, or an object with a text")
         return InstructionStep(text)
     fields = {name: clean_text(entry.get(name)) for name in ("text", "kind", "old", "new")}
     needs = entry.get("needs") or ()
     if not fields["text"]:
         raise ValueError("a step has no text")
     if not isinstance(needs, Sequence) or not all(type(step) is int and 1 <= step <= position for step in needs):
-        raise ValueError("a step's needs are the numbers, from 1, of steps before it")
+        raise ValueError("a step's `needs` must be the numbers, from 1, of earlier steps")
     return InstructionStep(
         **fields, needs=tuple(step - 1 for step in needs), boxes=tuple(_iter_boxes(entry.get("boxes")))
     )
@@ -190,5 +190,5 @@ def _iter_boxes(given: object) -> Iterator[Box]:
     for box in given if isinstance(given, list) else ():
         numbers = [float(side) for side in box if isinstance(side, int | float)] if isinstance(box, list) else []
         if len(numbers) != 4 or not all(map(math.isfinite, numbers)):
-            raise ValueError("a step's box is [left, top, right, bottom] in pixels")
+            raise ValueError("a step's box must be [left, top, right, bottom] in pixels")
         yield (numbers[0], numbers[1], numbers[2], numbers[3])

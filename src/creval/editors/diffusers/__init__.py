@@ -1,1 +1,1 @@
-"""Pipelines of the diffusers library that edit here: `diffusers:ORG/MODEL`, `diffusers:FOLDER`."""
+"""Editors that run a pipeline of the diffusers library on this machine: `diffusers:ORG/MODEL`, `diffusers:FOLDER`."""

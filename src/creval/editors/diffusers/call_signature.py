@@ -1,4 +1,4 @@
-"""How a pipeline of the diffusers library is called: what it takes, and what of a request goes where."""
+"""The parameters of diffusers pipelines, and the arguments built from an edit request."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from creval.editors.base import EditRequest
 from creval.editors.remote.payload import Size, size_for_aspect
 
 MAX_OUTPUT_PIXELS = 1024 * 1024
-"""The pixels of a picture that is as large as its source, at most: most models are made for it."""
+"""Maximum number of pixels of an output in the source's shape. Most models are trained at this size."""
 
 _IMAGE_PARAMETERS = ("image", "images", "input_images")
 _MASK_PARAMETERS = ("mask_image", "mask")
@@ -25,10 +25,10 @@ _RESERVED = frozenset(
     {"prompt", "generator", "num_images_per_prompt", "num_videos_per_prompt", "output_type", "return_dict"}
     | {_REFERENCE_PARAMETER, *_IMAGE_PARAMETERS, *_MASK_PARAMETERS}
 )
-# What no word on a command line can give.
+# Parameters whose values cannot be given on a command line.
 _NOT_SETTABLE = ("callback", "latents", "embeds", "ip_adapter", "kwargs")
 _GUIDANCE_PARAMETERS = ("guidance_scale", "true_cfg_scale", "distilled_guidance_scale")
-# For these a list of pictures is what one instruction is about. All others take one picture.
+# These take several images for one instruction, as a list. All other pipelines take one image.
 _TAKES_REFERENCES = frozenset(
     {
         "Flux2KleinKVPipeline",
@@ -42,9 +42,9 @@ _TAKES_REFERENCES = frozenset(
         "ZImageOmniPipeline",
     }
 )
-# For these a list of pictures is as many sources, each with its own instruction and noise, and each
-# comes out as it does alone: that was tried, one by one. (Qwen-Image-Edit's text encoder sees the
-# pictures of a list in another size.)
+# These take a list of images as a batch: each is a source with its own instruction and noise, and its result is
+# the same as without a batch. Each pipeline was tested for this. (Qwen-Image-Edit's text encoder scales the
+# images of a list to another size, so it is not included.)
 _SUPPORTS_BATCHES = frozenset(
     {
         "FluxFillPipeline",
@@ -60,16 +60,17 @@ _SUPPORTS_BATCHES = frozenset(
         "StableDiffusionXLInstructPix2PixPipeline",
     }
 )
-# These make a short video, at whose end the edited picture stands.
+# These generate a short video whose last frame is the edited image.
 _VIDEO_EDITORS = frozenset({"ChronoEditPipeline"})
 
 
 @dataclass(frozen=True)
 class CallSignature:
-    """What a pipeline's call takes: `settable` parameters may be set by users, `required` ones must be.
+    """The parameters of a pipeline.
 
-    `image_parameter` is for the source, if there is one. With `supports_references` it takes references beside the
-    source, with `supports_batches` several requests at once.
+    Users may set `settable` parameters and must set `required` ones. `image_parameter` is the parameter of the source,
+    or empty. `supports_references`: it takes references together with the source. `supports_batches`: it takes
+    several requests per call.
     """
 
     class_name: str
@@ -84,14 +85,14 @@ class CallSignature:
 
     @property
     def max_images(self) -> float:
-        """How many pictures it takes."""
+        """The maximum number of input images."""
         if self.supports_references:
             return math.inf
         return bool(self.image_parameter) + (_REFERENCE_PARAMETER in self.parameters)
 
     @property
     def is_inpainting(self) -> bool:
-        """Whether it paints inside a mask, and needs one."""
+        """True if the pipeline repaints the area of a mask, which is required."""
         return self.mask_parameter == _MASK_PARAMETERS[0]
 
     @property
@@ -99,12 +100,12 @@ class CallSignature:
         return {"height", "width"} <= self.parameters
 
     def defaults(self) -> dict[str, Any]:
-        """What creval itself sets: without a negative prompt, if only a blank, Qwen's pipelines use no guidance."""
+        """Return the arguments that creval sets: Qwen's pipelines use guidance only with a negative prompt."""
         blank = self.class_name.startswith("QwenImage") and "negative_prompt" in self.parameters
         return {"negative_prompt": " "} if blank else {}
 
     def format_instruction(self, instruction: str, images: int) -> str:
-        """The instruction as the pipeline reads it: OmniGen wants each picture named in it."""
+        """Return the instruction in the pipeline's format. OmniGen needs a tag for each image in the text."""
         if self.class_name != "OmniGenPipeline":
             return instruction
         named = [f"<img><|image_{number}|></img>" for number in range(1, images + 1)]
@@ -112,14 +113,14 @@ class CallSignature:
 
 
 def read_call_signature(kind: type[Any]) -> CallSignature:
-    """What the pipelines of a class take; those that cannot edit get a sentence."""
+    """Return the parameters of a pipeline class. Raises `CrevalError` if the class cannot edit images."""
     name = kind.__name__
     all_ = dict(list(inspect.signature(kind.__call__).parameters.items())[1:])  # without self
     named = {n: p for n, p in all_.items() if p.kind is not p.VAR_KEYWORD}
     if "prompt" not in named:
-        raise CrevalError(f"{name} takes no prompt: it does not follow instructions.")
+        raise CrevalError(f"{name} takes no prompt, so it cannot follow instructions.")
     if {"num_frames", "video_length"} & named.keys() and name not in _VIDEO_EDITORS:
-        raise CrevalError(f"{name} makes videos, not pictures.")
+        raise CrevalError(f"{name} generates videos, not images.")
     settable = [n for n in named if n not in _RESERVED and not any(part in n for part in _NOT_SETTABLE)]
     return CallSignature(
         class_name=name,
@@ -135,19 +136,22 @@ def read_call_signature(kind: type[Any]) -> CallSignature:
 
 
 def _find_guidance_parameter(named: Mapping[str, inspect.Parameter]) -> str:
-    """The parameter of guidance by the instruction; of two, one that is unset is for distilled models alone."""
-    there = [name for name in _GUIDANCE_PARAMETERS if name in named]
-    used = [name for name in there if named[name].default is not None]
-    return next(iter(used or there), "")
+    """Return the parameter that sets the guidance, or an empty string.
+
+    If there are several, one whose default is None only applies to distilled models.
+    """
+    available = [name for name in _GUIDANCE_PARAMETERS if name in named]
+    used = [name for name in available if named[name].default is not None]
+    return next(iter(used or available), "")
 
 
 def check_not_reserved(settings: Collection[str]) -> None:
     for name in sorted(_RESERVED & set(settings)):
-        raise CrevalError(f"`settings` {name}: the pipeline is given that by creval itself.")
+        raise CrevalError(f"`settings` {name}: creval sets this itself. Remove it.")
 
 
 class PipelineInput(NamedTuple):
-    """What one request puts into a pipeline; with `exact_size`, a user wants just this `size` of the result."""
+    """The input of a pipeline for one request. With `exact_size`, the user set the `size` of the result."""
 
     instruction: str
     images: tuple[Image.Image, ...]
@@ -159,15 +163,18 @@ class PipelineInput(NamedTuple):
 
     @property
     def batch_key(self) -> tuple[object, ...]:
-        """What jobs that are done together have in common."""
+        """The shape of the input. Requests with equal keys can share a batch."""
         return self.size, self.source_size, len(self.images), self.mask is None
 
 
 def build_input(
     job: EditRequest, form: CallSignature, step: int, pixels: int | None, size: Size | None
 ) -> PipelineInput:
-    """A request's images, upright, and its instruction. The result is as large as the source, in multiples of `step`
-    up to `MAX_OUTPUT_PIXELS`; or has `pixels`, or `size`, or a pipeline's own area in the source's shape."""
+    """Return the pipeline input for a request, with images turned upright.
+
+    By default, the result has the source's size in multiples of `step`, with at most `MAX_OUTPUT_PIXELS`. `pixels`
+    sets another number of pixels and `size` an exact size. A pipeline with `max_area` chooses the size itself.
+    """
     images = [open_image(path) for path in (job.source, *job.references) if path is not None]
     before = images[0].size if images else None
     exact = pixels is not None or size is not None
@@ -176,7 +183,7 @@ def build_input(
     elif before is not None and size is None:
         size = size_for_aspect(before, pixels or min(math.prod(before), MAX_OUTPUT_PIXELS), step, math.inf)
     if before is not None and size is not None and not form.has_size:
-        # Such a pipeline makes a picture as large as the one that it gets.
+        # Without size parameters, the result has the size of the input.
         images[0] = images[0].resize(size, Image.Resampling.LANCZOS)
     words = form.format_instruction(job.instruction, len(images))
     mask = _build_mask(job, form, images[0].size) if images else None
@@ -184,7 +191,7 @@ def build_input(
 
 
 def _build_mask(job: EditRequest, form: CallSignature, size: Size) -> Image.Image | None:
-    """White where the picture may change; where an inpainting pipeline gets none, everywhere."""
+    """Return the mask, white where the image may change. Inpainting pipelines get a white mask if there is none."""
     if job.mask is not None and form.mask_parameter:
         mask = open_image(job.mask).convert("L").resize(size, Image.Resampling.NEAREST)
         return mask.point(lambda value: 255 if value > 128 else 0)
@@ -194,7 +201,7 @@ def _build_mask(job: EditRequest, form: CallSignature, size: Size) -> Image.Imag
 def build_arguments(
     form: CallSignature, inputs: Sequence[PipelineInput], settings: Mapping[str, Any], generators: Sequence[Any]
 ) -> dict[str, Any]:
-    """What a pipeline is called with, for one job or for several of one shape at once."""
+    """Return the arguments of a pipeline call for one input, or for a batch of inputs of the same shape."""
     first = inputs[0]
 
     def each(values: Sequence[Any]) -> Any:

@@ -1,4 +1,4 @@
-"""Models of the diffusers library, in a folder or on the hub: found by their class, and loaded."""
+"""Finding, downloading and loading diffusers models from a folder or the hub."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _HUB_ID = re.compile(r"[\w.-]+/[\w.-]+")
 
 
 class Libraries(NamedTuple):
-    """What is needed to run a pipeline."""
+    """The libraries that a pipeline needs."""
 
     torch: Any
     diffusers: Any
@@ -32,7 +32,7 @@ class Libraries(NamedTuple):
 
 
 def import_libraries(name: str) -> Libraries:
-    """Import the libraries and silence their progress bars and logs, which would break creval's own line."""
+    """Import the libraries. Silence their progress bars and logs, which would break up creval's progress line."""
     try:
         found = Libraries(*(import_module(library) for library in Libraries._fields))
         import_module("accelerate")
@@ -46,29 +46,31 @@ def import_libraries(name: str) -> Libraries:
 
 
 class LocatedModel(NamedTuple):
-    """A model's place: the folder of its files, or of the first of them as long as it is on the hub (`commit`)."""
+    """A located model.
+
+    `folder` is the folder of its files. For a model on the hub, `commit` is set, and the folder contains only
+    the index until the model is downloaded.
+    """
 
     name: str
     folder: Path
     commit: str = ""
 
     def read_index(self) -> dict[str, Any]:
-        """What the model says about itself: its class, and its parts."""
+        """Return the content of the model's index: its pipeline class and components."""
         path = self.folder / _INDEX_FILE
         try:
             index = parse_json(read_bytes(path, MAX_JSON_BYTES))
         except FileNotFoundError as error:
-            raise CrevalError(
-                f"{self.name} holds no {_INDEX_FILE}: it is no pipeline that diffusers has saved."
-            ) from error
+            raise CrevalError(f"{self.name} has no {_INDEX_FILE}, so it is not a diffusers pipeline.") from error
         except (OSError, ValueError, RecursionError) as error:
             raise CrevalError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}.") from error
         if not isinstance(index, dict):
-            raise CrevalError(f"{path} holds no object, but every pipeline's does.")
+            raise CrevalError(f"{path} is malformed: it must contain a JSON object.")
         return index
 
     def fingerprint(self) -> dict[str, str]:
-        """Identify this state of the model: by the hub's commit, or by its files' names, sizes and content."""
+        """Return the state of the model: the hub's commit, or a digest of its files' names, sizes and content."""
         if self.commit:
             return {"revision": self.commit}
         parts = self.read_index().keys() | {_INDEX_FILE}
@@ -77,41 +79,40 @@ class LocatedModel(NamedTuple):
 
 
 def locate_model(name: str, revision: str = "") -> LocatedModel:
-    """Where a model is: a folder, or `ORG/MODEL` on the hub, of which only the index is fetched."""
+    """Locate a model: a folder, or `ORG/MODEL` on the hub, from which only the index is downloaded."""
     folder = Path(name).expanduser()
     if folder.is_dir():
         if revision:
-            raise CrevalError(f"`settings` revision={revision}: {name} is a folder, not on the hub.")
+            raise CrevalError(f"`settings` revision={revision} is only for models on the hub, and {name} is a folder.")
         return LocatedModel(name, folder)
     if not _HUB_ID.fullmatch(name) or name.startswith("."):
-        raise CrevalError(f"there is no folder {name}; give one, or ORG/MODEL on the hub.")
+        raise CrevalError(f"no folder {name} exists. Give a folder, or ORG/MODEL on the hub.")
     hub = import_module("huggingface_hub")
     try:
         index = hub.hf_hub_download(name, _INDEX_FILE, revision=revision or None)
-    except Exception as error:  # the hub, its cache and the network have errors of many kinds
+    except Exception as error:  # the hub, its cache and the network raise many types
         raise CrevalError(f"{name}: {_hub_error_reason(name, error)}") from error
     folder = Path(index).parent
     return LocatedModel(name, folder, folder.name)
 
 
 def _hub_error_reason(name: str, error: Exception) -> str:
-    """Why a model cannot be had; of an error's kinds the first in this order counts."""
+    """Return why a model cannot be downloaded. The first matching class in this order decides."""
     reasons = {
-        "GatedRepoError": "its licence has to be accepted first, at "
-        f"https://huggingface.co/{name}; then log in with hf auth login.",
-        "RepositoryNotFoundError": "there is no such folder here, nor such a model on the hub that this login may see.",
-        "RevisionNotFoundError": "the hub has no such revision of it.",
-        "LocalEntryNotFoundError": "there is no such folder here, it was not fetched before, "
-        "and the hub is out of reach.",
-        "EntryNotFoundError": f"it holds no {_INDEX_FILE}: it is no pipeline that diffusers has saved.",
+        "GatedRepoError": f"accept its licence at https://huggingface.co/{name}, then log in with hf auth login.",
+        "RepositoryNotFoundError": "it is neither a local folder nor a model on the hub that your login can access.",
+        "RevisionNotFoundError": "the hub does not have this revision of it.",
+        "LocalEntryNotFoundError": "it is neither a local folder nor in the download cache, "
+        "and the hub cannot be reached.",
+        "EntryNotFoundError": f"it has no {_INDEX_FILE}, so it is not a diffusers pipeline.",
     }
     kinds = {kind.__name__ for kind in type(error).__mro__}
-    other = f"it cannot be had from the hub ({_first_line(error)})."
+    other = f"it cannot be downloaded from the hub ({_first_line(error)})."
     return next((reason for kind, reason in reasons.items() if kind in kinds), other)
 
 
 def find_pipeline_class(found: LocatedModel, diffusers: Any, wanted: str = "") -> type[Any]:
-    """The class of a model's pipeline, or the one by which it is wanted."""
+    """Return the pipeline class: the `wanted` one, or else the one in the model's index."""
     name = wanted or found.read_index().get("_class_name")
     kind = getattr(diffusers, name, None) if isinstance(name, str) else None
     if isinstance(kind, type) and issubclass(kind, diffusers.DiffusionPipeline):
@@ -120,14 +121,14 @@ def find_pipeline_class(found: LocatedModel, diffusers: Any, wanted: str = "") -
         known = [known for known in dir(diffusers) if known.endswith("Pipeline")]
         raise unknown_name_error("pipeline in diffusers", wanted, known)
     raise CrevalError(
-        f"{found.name} is a {name if isinstance(name, str) else 'pipeline of its own code'}, which "
-        f"diffusers {diffusers.__version__} does not have or cannot run here. If it brings its own "
+        f"{found.name} is a {name if isinstance(name, str) else 'pipeline with custom code'}, which "
+        f"diffusers {diffusers.__version__} does not include or cannot run here. If the model comes with its own "
         "code, call that with python:MODULE:FUNCTION."
     )
 
 
 def download_model(found: LocatedModel, kind: type[Any], variant: str) -> LocatedModel:
-    """The model with all its files here; the hub shows how far it is."""
+    """Download all files of the model and return the model. The hub's library shows the progress."""
     if not found.commit:
         return found
     try:
@@ -138,7 +139,7 @@ def download_model(found: LocatedModel, kind: type[Any], variant: str) -> Locate
 
 
 class DevicePlacement(NamedTuple):
-    """Device and number type of a pipeline, and what is offloaded: idle parts (`model`) or layers (`sequential`)."""
+    """Device, number type and offloading of a pipeline: of idle components (`model`) or layers (`sequential`)."""
 
     device: str
     dtype: str
@@ -146,14 +147,14 @@ class DevicePlacement(NamedTuple):
 
 
 def choose_placement(torch: Any, device: str, dtype: str, offload: str) -> DevicePlacement:
-    """Where a pipeline runs: as it is wanted, or what suits the machine."""
+    """Return the placement of a pipeline: the given values, with defaults that suit the machine."""
     device = device or best_device(torch)
     try:
         kind = torch.device(device).type
     except RuntimeError as error:
         raise CrevalError(f"`settings` device={device}: {_first_line(error)}") from error
     if kind == "cpu" and offload != "none":
-        raise CrevalError(f"`settings` offload={offload} spares a GPU's memory, and device is {device}.")
+        raise CrevalError(f"`settings` offload={offload} saves GPU memory, but the device is {device}. Remove it.")
     if not dtype:
         dtype = "float32" if kind == "cpu" else "bfloat16"
         if kind == "cuda" and not torch.cuda.is_bf16_supported(including_emulation=False):
@@ -162,7 +163,7 @@ def choose_placement(torch: Any, device: str, dtype: str, offload: str) -> Devic
 
 
 def load_pipeline(found: LocatedModel, kind: type[Any], placed: DevicePlacement, torch: Any, variant: str) -> Any:
-    """The pipeline, ready to be called."""
+    """Load the pipeline onto its device."""
     try:
         pipeline = kind.from_pretrained(found.folder, dtype=getattr(torch, placed.dtype), variant=variant or None)
         pipeline.set_progress_bar_config(disable=True)
@@ -174,34 +175,34 @@ def load_pipeline(found: LocatedModel, kind: type[Any], placed: DevicePlacement,
             pipeline = pipeline.to(placed.device)
     except Exception as error:  # damaged files raise errors of many libraries
         hint = memory_hint(error)
-        reason = f"memory does not suffice. {hint}" if hint else _first_line(error)
+        reason = f"out of memory. {hint}" if hint else _first_line(error)
         raise CrevalError(f"{found.name} cannot be loaded: {reason}") from error
     return pipeline
 
 
 def memory_hint(error: Exception) -> str:
-    """What to set where memory does not suffice; empty where that is not what is wrong."""
-    said = f"{type(error).__name__} {error}".casefold().replace("outofmemory", "out of memory")
+    """Return the settings that reduce memory, or an empty string if the error is not about memory."""
+    message = f"{type(error).__name__} {error}".casefold().replace("outofmemory", "out of memory")
     phrases = ("out of memory", "can't allocate memory", "not enough memory")
-    if not isinstance(error, MemoryError) and not any(words in said for words in phrases):
+    if not isinstance(error, MemoryError) and not any(phrase in message for phrase in phrases):
         return ""
     return (
-        "`settings` dtype=bfloat16 halves the model; `settings` offload=model (or sequential, slower) leaves "
-        "on the GPU only what is at work; `settings` batch=1 and fewer `settings` pixels=N take less, too"
+        "`settings` dtype=bfloat16 halves the size of the model; `settings` offload=model (or sequential, slower) "
+        "keeps only active parts on the GPU; `settings` batch=1 and smaller `settings` pixels=N also save memory"
     )
 
 
 def truncated_token_count(pipeline: Any, text: str) -> int | None:
-    """How many tokens of a longer text the pipeline reads; none where it reads all of it."""
-    readers = [getattr(pipeline, f"tokenizer{number}", None) for number in ("", "_2", "_3")]
+    """Return the number of tokens that the pipeline reads of a text, or None if it reads all of it."""
+    tokenizers = [getattr(pipeline, f"tokenizer{number}", None) for number in ("", "_2", "_3")]
     limits = []
     try:
-        for reader in readers:
-            if reader is not None:
-                if len(reader(text)["input_ids"]) <= reader.model_max_length:
+        for tokenizer in tokenizers:
+            if tokenizer is not None:
+                if len(tokenizer(text)["input_ids"]) <= tokenizer.model_max_length:
                     return None
-                limits.append(int(reader.model_max_length))
-    except Exception:  # what reads in another way says nothing, and spoils no picture
+                limits.append(int(tokenizer.model_max_length))
+    except Exception:  # an unknown kind of tokenizer must not fail the edit
         return None
     return max(limits, default=None)
 

@@ -1,4 +1,4 @@
-"""A pipeline of the diffusers library: what it is given, and pictures from it."""
+"""A pipeline of the diffusers library: its settings, loading it, and generating images with it."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ _MIN_PIXELS = 64 * 64
 
 
 class PipelineSettings:
-    """What a user has set, read as far as that goes without the model."""
+    """The user's settings, validated as far as possible without the model."""
 
     def __init__(self, values: Mapping[str, Any]) -> None:
         check_not_reserved(values)
@@ -77,7 +77,7 @@ class PipelineSettings:
         return value
 
     def call_arguments(self, form: CallSignature) -> dict[str, Any]:
-        """What a pipeline is called with, by the names of its parameters."""
+        """Return the arguments of the pipeline call that come from settings and defaults."""
         found = {name: value for name, value in self.values.items() if name not in _CREVAL_SETTINGS}
         what = f"setting of {form.class_name}"
         for name in found:
@@ -88,11 +88,11 @@ class PipelineSettings:
                 continue
             require_known(what, name or short, form.settable)
             if found.setdefault(name, value) != value:
-                raise CrevalError(f"`settings` {short}={value} is {name}, which is set, too.")
+                raise CrevalError(f"`settings` {short} is an alias of {name}. Give only one of them.")
         missing = [name for name in form.required if name not in found]
         if missing:
             raise CrevalError(
-                f"{form.class_name} needs {', '.join(missing)}, of which creval knows nothing: give it "
+                f"{form.class_name} needs {', '.join(missing)}, which creval does not set. Set it "
                 "with `settings`, or call the pipeline with python:MODULE:FUNCTION."
             )
         both = form.defaults() | found
@@ -100,14 +100,14 @@ class PipelineSettings:
 
 
 class _PipelineStoppedError(Exception):
-    """The word to stop came while pictures were in the making."""
+    """The editor was closed while a batch was running."""
 
 
 class DiffusersPipeline:
-    """A model that was found, not yet fetched or loaded; once it is, it stays in memory.
+    """A located model, which is downloaded and loaded later. Once loaded, it stays in memory.
 
-    `manifest_entry` is what its pictures depend on. The device, batches and offloading are none of it: they
-    change pictures by rounding alone, as noise is drawn on the CPU, for each picture its own.
+    `manifest_entry` contains everything that its images depend on. Device, batch size and offloading are not
+    included: they only change rounding, since noise is drawn on the CPU, separately for each image.
     """
 
     def __init__(self, name: str, model: str, settings: PipelineSettings) -> None:
@@ -136,31 +136,31 @@ class DiffusersPipeline:
         self._load_error = ""
 
     def fetch(self) -> None:
-        """Have all of the model's files here."""
+        """Download all files of the model."""
         self._model = download_model(self._model, self._pipeline_class, self._variant)
 
     @property
     def fixed_size(self) -> Size | None:
-        """The size that a user has set for all pictures."""
+        """The output size that the user has set, or None."""
         width, height = self._arguments.get("width"), self._arguments.get("height")
         return None if width is None or height is None else (int(width), int(height))
 
     @property
     def size_step(self) -> int:
-        """What the sides of its pictures are multiples of."""
+        """The number of pixels of which output sides are multiples."""
         config = getattr(getattr(self._loaded, "image_processor", None), "config", None)
         return int(getattr(config, "vae_scale_factor", None) or 16)
 
     def editing_class(self) -> str:
-        """The class by which the same weights edit, where this one does not."""
+        """Return the name of the class that edits with the same weights, or an empty string."""
         tasks = self._libraries.diffusers.pipelines.auto_pipeline
-        words = tasks.AUTO_TEXT2IMAGE_PIPELINES_MAPPING
-        family = next((name for name, kind in words.items() if kind is self._pipeline_class), "")
+        generators = tasks.AUTO_TEXT2IMAGE_PIPELINES_MAPPING
+        family = next((name for name, kind in generators.items() if kind is self._pipeline_class), "")
         other = tasks.AUTO_IMAGE2IMAGE_PIPELINES_MAPPING.get(family)
         return "" if other is None else str(other.__name__)
 
     def load(self) -> None:
-        """Load the model, unless that was done or tried before."""
+        """Load the model if that was not tried before. Raises `ProviderUnusable` if it failed."""
         if self._loaded is None and not self._load_error:
             try:
                 self._loaded = load_pipeline(
@@ -174,17 +174,17 @@ class DiffusersPipeline:
     def generate(
         self, inputs: Sequence[PipelineInput], stopped: Callable[[], bool]
     ) -> list[EditOutput | CallError] | CallError:
-        """What comes of jobs of one shape that are done at once, or why nothing does.
+        """Return the results of a batch of inputs of the same shape, or the error of the whole batch.
 
-        Errors go no further than here, as they hold on to the memory of what failed.
+        Exceptions are not passed on, because their traceback would keep the failed batch in memory.
         """
         torch = self._libraries.torch
 
-        def step(_: Any, number: int, moment: Any, kept: dict[str, Any]) -> dict[str, Any]:
-            del number, moment
+        def step(_: Any, number: int, timestep: Any, tensors: dict[str, Any]) -> dict[str, Any]:
+            del number, timestep
             if stopped():
                 raise _PipelineStoppedError
-            return kept
+            return tensors
 
         try:
             noise = [torch.Generator("cpu").manual_seed(one.seed % 2**63) for one in inputs]
@@ -192,13 +192,13 @@ class DiffusersPipeline:
             if "callback_on_step_end" in self.signature.parameters:
                 given["callback_on_step_end"] = step
             with torch.random.fork_rng(devices=[]):
-                # Some draw a part of their noise without the generator that they are given.
+                # Some pipelines draw part of their noise without the given generator.
                 torch.manual_seed(inputs[0].seed % 2**63)
-                came = self._loaded(**given)
-            return self._parse_output(came, inputs)
+                output = self._loaded(**given)
+            return self._parse_output(output, inputs)
         except _PipelineStoppedError:
             return CallError("stopped", "", retryable=False)
-        except Exception as error:  # pipelines raise anything
+        except Exception as error:  # pipelines can raise any error
             hint = memory_hint(error)
             if not hint:
                 return CallError("the model failed", f"{type(error).__name__}: {error}", retryable=False)
@@ -206,24 +206,24 @@ class DiffusersPipeline:
             torch.cuda.empty_cache()
         return CallError(OUT_OF_MEMORY, hint, retryable=False)
 
-    def _parse_output(self, came: Any, inputs: Sequence[PipelineInput]) -> list[EditOutput | CallError] | CallError:
-        """The pictures in a pipeline's output; of videos their last ones."""
-        images = getattr(came, "images", None)
+    def _parse_output(self, output: Any, inputs: Sequence[PipelineInput]) -> list[EditOutput | CallError] | CallError:
+        """Return the images in a pipeline's output. For videos, these are the last frames."""
+        images = getattr(output, "images", None)
         if images is None:
-            images = [frames[-1] for frames in getattr(came, "frames", ())]
+            images = [frames[-1] for frames in getattr(output, "frames", ())]
         if len(images) != len(inputs):
-            reason = f"{len(images)} pictures came for {len(inputs)} jobs"
+            reason = f"it returned {len(images)} images for {len(inputs)} requests"
             return CallError("the model failed", reason, retryable=False)
-        flags = getattr(came, "nsfw_content_detected", None) or [False] * len(inputs)
+        flags = getattr(output, "nsfw_content_detected", None) or [False] * len(inputs)
         return [self._build_output(*one) for one in zip(images, flags, inputs, strict=True)]
 
     def _build_output(self, image: Image.Image, flag: object, given: PipelineInput) -> EditOutput | CallError:
         if flag:
-            reason = "the model's safety checker holds the picture back"
+            reason = "the model's safety checker blocked the image"
             return CallError("content filter", reason, retryable=False)
         if _is_black(image) and not (given.images and _is_black(given.images[0])):
-            reason = "as numbers out of range leave it: try `settings` dtype=float32"
-            return CallError("a black picture", reason, retryable=False)
+            reason = "probably a numeric overflow; try `settings` dtype=float32"
+            return CallError("black image", reason, retryable=False)
         facts: dict[str, Any] = {"device": self._placement.device, "torch": str(self._libraries.torch.__version__)}
         if given.source_size is not None and image.size != given.source_size:
             facts["source_size"] = list(given.source_size)

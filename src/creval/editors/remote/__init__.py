@@ -1,1 +1,1 @@
-"""Editors behind an HTTP API."""
+"""Editors that call an HTTP API."""

@@ -1,7 +1,11 @@
-"""What editors behind servers share: requests with a key, downloads without it, checks of images.
+"""Base class of editors that call a server: requests with the API key, downloads without it, checks of images.
 
-Whatever a server sends is untrusted: it is bounded, no redirect is followed with the key, and an address that it names
-is asked without the key, over http or https alone. Only a server in this network may name addresses in this network.
+Everything that a server sends is untrusted:
+
+- The size of replies is limited.
+- No redirect is followed with the key.
+- Addresses in replies are requested without the key, and only over http or https.
+- Only a server in the local network may refer to addresses in the local network.
 """
 
 from __future__ import annotations
@@ -19,6 +23,7 @@ import pybase64
 from yarl import URL
 
 from creval.core.errors import CrevalError
+from creval.core.formatting import pluralise
 from creval.core.images import EncodedImage, ImageError, decode_image, encode_image
 from creval.core.redaction import hide_settings
 from creval.editors.base import Editor, EditorOptions, EditOutput, EditRequest, PendingTask
@@ -29,42 +34,42 @@ from creval.providers.openai_wire import ErrorBody, parse_error_body, parse_retr
 from creval.providers.proxies import find_proxy
 from creval.providers.public_addresses import is_local_host, is_local_name, is_public, resolve
 
-_MAX_JSON_PARTS = 100_000  # of a reply, whose image is one text: a million small parts take a gigabyte
-_MAX_REPLY_BYTES = MAX_IMAGE_BYTES * 4 // 3 + (1 << 20)  # a picture in base64, and some words
-_DOWNLOAD_TRIES = 3  # times that a result is fetched before it is given up: it is paid for already
-_DOWNLOAD_TIMEOUT = 120.0  # that one fetch may take
+_MAX_JSON_PARTS = 100_000  # JSON values in a reply: a million small ones take a gigabyte of memory
+_MAX_REPLY_BYTES = MAX_IMAGE_BYTES * 4 // 3 + (1 << 20)  # an image in base64, and some text
+_DOWNLOAD_TRIES = 3  # attempts to download a result, which is paid for already
+_DOWNLOAD_TIMEOUT = 120.0  # seconds per attempt
 _MAX_REDIRECTS = 3
-_GATEWAY_TIMEOUTS = (408, 504, 524)  # by somebody on the way: the picture may have been made
+_GATEWAY_TIMEOUTS = (408, 504, 524)  # from a gateway: the server may still have generated the image
 _REDIRECT_STATUSES = (301, 302, 303, 307, 308)
 _HTTP_URL = re.compile(r"https?://[\x21-\x7e]{1,8000}", re.IGNORECASE)
 _GENERIC_MEDIA_TYPES = ("", "application/octet-stream", "binary/octet-stream")
 _NO_RESULT = "no result"
-# What another fetch of the same result does not mend.
-_PERMANENT_FAILURES = (_NO_RESULT, "no picture", "damaged picture", "too long a reply")
+# Failures that another download of the same result would repeat.
+_PERMANENT_FAILURES = (_NO_RESULT, "no image", "damaged image", "reply too long")
 
 
 class DownloadedImage(NamedTuple):
-    """A picture's content and its type as the server told it."""
+    """The content of an image, and its type as reported by the server."""
 
     content: bytes
     media_type: str
 
 
 class RemoteEditor(Editor):
-    """A model behind `URL` + `endpoint_path`. The key is kept in `HttpEndpoint`, and in no record, error or log.
+    """A model at `URL` + `endpoint_path`. The API key is only in `HttpEndpoint`, never in a record, error or log.
 
-    `custom_url` says that the address is not the provider's: nothing is known about its prices.
+    `custom_url`: the address is not the provider's, so its prices are unknown.
     """
 
     provider: ClassVar[str]
     endpoint_path: ClassVar[str]
     key_header: ClassVar[tuple[str, str]] = ("Authorization", "Bearer ")
-    """The header that carries the key, and what stands there before it."""
+    """The header of the key, and the prefix of its value."""
     reserved_settings: ClassVar[frozenset[str]] = frozenset({"model", "prompt", "n", "stream"})
     supports_mask: ClassVar[bool] = False
-    """Whether the provider takes a mask."""
+    """True if the provider supports masks."""
     poll_interval = 0.5
-    """Seconds between two looks at a result that is not there yet."""
+    """Seconds between two polls of a pending result."""
 
     def __init__(self, endpoint: HttpEndpoint, options: EditorOptions, *, custom_url: bool = False) -> None:
         self.name, self.model, self.notes = endpoint.name, endpoint.model, []
@@ -75,7 +80,7 @@ class RemoteEditor(Editor):
         self._settings = dict(options.settings)
         self._shown_settings = hide_settings(self._settings)
         for name in sorted(self.reserved_settings & self._settings.keys()):
-            raise CrevalError(f"`settings` {name}: {self.name} is given that by creval itself.")
+            raise CrevalError(f"`settings` {name}: creval sets this itself for {self.name}. Remove it.")
         self._user_price = options.price
         self.price = options.price
         if options.price is None and not custom_url:
@@ -95,7 +100,7 @@ class RemoteEditor(Editor):
         return extra != "mask" or self.supports_mask
 
     def list_price(self) -> float | None:
-        """US dollars a picture, as the provider publishes it."""
+        """Return the provider's list price in US dollars per image, or None."""
         return None
 
     async def open(self) -> None:
@@ -103,9 +108,9 @@ class RemoteEditor(Editor):
         proxy, connect = find_proxy(address), self._endpoint.open_session
         local = proxy is None and await is_local_host(address.host or "")
         self._is_public_endpoint = not local
-        # A server in this network stays there: its name cannot be given another address later on.
-        stay = False if local else None
-        self._keyed_session = connect(self.auth_headers(), self._connections, proxy=proxy, public=stay)
+        # The name of a server in the local network must not resolve to a public address later.
+        public = False if local else None
+        self._keyed_session = connect(self.auth_headers(), self._connections, proxy=proxy, public=public)
         self._keyless_session = connect({}, self._connections, public=None if local else True)
         self._proxied_session = connect({}, self._connections)
 
@@ -126,17 +131,17 @@ class RemoteEditor(Editor):
 
     @abstractmethod
     async def request_edit(self, job: EditRequest, ticket: PendingTask) -> EditOutput:
-        """Ask for a picture of which nothing is kept yet."""
+        """Request an image for which no task is stored."""
 
     async def resume(
         self, job: EditRequest, ticket: PendingTask, cost: float | None, metadata: dict[str, Any]
     ) -> EditOutput:
-        """Return the picture that was paid for already, from what is kept of it."""
+        """Return an image that was paid for already, from its stored task."""
         del job
         return EditOutput(*await self.download(ticket.task_id or "", ticket), cost, metadata)
 
     async def post(self, path: str, body: Mapping[str, Any] | aiohttp.FormData) -> dict[str, Any]:
-        """What the server answers to a request; `CallError` or `ProviderUnusable` where that is an error."""
+        """Send a request and return the reply. Raises `CallError` or `ProviderUnusable` for an error reply."""
         address = URL(self._endpoint.url + path)
         data: Any = body
         if not isinstance(body, aiohttp.FormData):
@@ -146,7 +151,7 @@ class RemoteEditor(Editor):
     async def fetch(
         self, method: str, address: URL, *, with_key: bool = True, max_bytes: int = _MAX_REPLY_BYTES, **options: Any
     ) -> HttpResponse:
-        """What stands at an address, which is sent the key or not."""
+        """Send a request to an address, with or without the key, and return the response."""
         session = self._keyed_session
         if not with_key:
             options["proxy"] = proxy = find_proxy(address)
@@ -159,12 +164,18 @@ class RemoteEditor(Editor):
         return await self._endpoint.fetch(session, method, address, max_bytes=max_bytes, billed=paid, **options)
 
     async def _check_before_proxy(self, address: URL) -> None:
-        """Refuse an address that is in this network as far as it can be known here: the proxy looks names up itself."""
+        """Refuse an address in the local network before passing it to a proxy.
+
+        The proxy resolves names itself, so this check is based on this machine's name resolution.
+        """
         if not all(map(is_public, await resolve(address.host or ""))):
-            raise CallError(FORBIDDEN_ADDRESS, f"{address.host} has an address inside this network", retryable=False)
+            raise CallError(FORBIDDEN_ADDRESS, f"{address.host} is in the local network", retryable=False)
 
     def parse_json(self, got: HttpResponse) -> dict[str, Any]:
-        """The JSON object that was sent; `CallError` or `ProviderUnusable` where it is an error, or none."""
+        """Return the JSON object in a response.
+
+        Raises `CallError` or `ProviderUnusable` if it is an error or malformed.
+        """
         if not 200 <= got.status < 300:
             raise self.classify_error(got.status, parse_error_body(got.content), got.headers)
         try:
@@ -176,7 +187,7 @@ class RemoteEditor(Editor):
             shown = self._endpoint.redact_line(got.content[:4000].decode("utf-8", "replace"))
             raise CallError(kind, shown[:80], billed=True) from None
         if not isinstance(body, dict):
-            raise CallError("broken JSON", "a reply that is no object", billed=True)
+            raise CallError("broken JSON", "the reply is not an object", billed=True)
         if body.get("error"):
             # Some gateways send their errors with status 200.
             error = parse_error_body(got.content)
@@ -184,7 +195,7 @@ class RemoteEditor(Editor):
         return body
 
     def classify_error(self, status: int, error: ErrorBody, headers: Mapping[str, str]) -> Exception:
-        """What an error means for this picture, or for all of them."""
+        """Return the exception for an error reply: `CallError` for this image, `ProviderUnusable` for all."""
         if nothing := self._endpoint.missing_path_error(status, error, self.endpoint_path):
             return nothing
         if found := self._endpoint.classify_error(status, error, headers):
@@ -197,20 +208,23 @@ class RemoteEditor(Editor):
         return CallError("too large" if status == 413 else "bad request", reason, retryable=False)
 
     def error_in_reply(self, code: object, message: object) -> Exception:
-        """What an error means that stands inside a reply."""
-        said = ErrorBody(str(message or code), f"{code} {message}", None)
-        return self.classify_error(400, said, {})
+        """Return the exception for an error inside a successful reply."""
+        body = ErrorBody(str(message or code), f"{code} {message}", None)
+        return self.classify_error(400, body, {})
 
     async def read_entry(self, entry: object, media: str, ticket: PendingTask) -> DownloadedImage:
-        """The picture of an entry in a reply: in it as base64, or under the address that it names."""
+        """Return the image of an entry in a reply, which contains it in base64 or its address."""
         if not isinstance(entry, dict):
-            raise CallError("no picture", "a reply without one", billed=True)
+            raise CallError("no image", "the reply contains none", billed=True)
         if entry.get("b64_json"):
             return await self.decode_base64_image(entry["b64_json"], media)
         return await self.download_result(entry.get("url"), ticket)
 
     async def download_result(self, url: object, ticket: PendingTask) -> DownloadedImage:
-        """Return the image at an address that the server named, kept first so that nothing is paid twice."""
+        """Return the image at an address in a reply.
+
+        The address is stored first, so that the image can be downloaded after a kill without paying again.
+        """
         if isinstance(url, str) and url.startswith("data:"):
             return await self.decode_base64_image(url, "")
         place = str(self.validate_url(url))
@@ -218,7 +232,10 @@ class RemoteEditor(Editor):
         return await self.download(place, ticket)
 
     async def download(self, url: str, ticket: PendingTask) -> DownloadedImage:
-        """Return the image at an address; one that can never be had is forgotten, and only then billed in vain."""
+        """Return the image at an address, with retries.
+
+        If it cannot be downloaded at all, the stored task is discarded, and the error is `billed`.
+        """
         for tried in range(1, _DOWNLOAD_TRIES + 1):
             try:
                 return await self._download_once(url)
@@ -241,27 +258,27 @@ class RemoteEditor(Editor):
             except CallError as fault:
                 if fault.kind == FORBIDDEN_ADDRESS:
                     raise CallError(
-                        "no picture", f"an address inside this network: {place.host}", billed=True
+                        "no image", f"its address is in the local network: {place.host}", billed=True
                     ) from None
                 raise
-            except ProviderUnusable as error:  # one result's host says nothing about the others
-                raise CallError("no picture", self._endpoint.redact_line(error)) from None
+            except ProviderUnusable as error:  # other results may be on other hosts
+                raise CallError("no image", self._endpoint.redact_line(error)) from None
             if got.status not in _REDIRECT_STATUSES:
                 break
             place = self.validate_url(urljoin(str(place), got.headers.get("Location", "")))
         if got.status == 429 or got.status >= 500:
             raise CallError(
-                f"server error {got.status}", "in the picture's place", retry_after=parse_retry_after(got.headers)
+                f"server error {got.status}", "downloading the image", retry_after=parse_retry_after(got.headers)
             )
         if got.status != 200:
-            raise CallError(_NO_RESULT, f"HTTP {got.status} where it should be", billed=True)
+            raise CallError(_NO_RESULT, f"HTTP {got.status} at its address", billed=True)
         media = got.headers.get("Content-Type", "").partition(";")[0].strip().casefold()
         if not media.startswith("image/") and media not in _GENERIC_MEDIA_TYPES:
-            raise CallError("no picture", f"{self._endpoint.redact_line(media)} in its place", billed=True)
+            raise CallError("no image", f"its address returns {self._endpoint.redact_line(media)}", billed=True)
         return await self.validate_image(got.content, media)
 
     def validate_url(self, url: object) -> URL:
-        """An address that a server named, if it is one that may be asked."""
+        """Return an address from a reply. Raises `CallError` if it is malformed or must not be requested."""
         try:
             if not isinstance(url, str) or not _HTTP_URL.fullmatch(url):
                 raise ValueError
@@ -271,40 +288,40 @@ class RemoteEditor(Editor):
                 raise ValueError
         except ValueError:
             shown = self._endpoint.redact_line(url)[:80]
-            raise CallError("no picture", f"an address that is none: {shown}", billed=True) from None
+            raise CallError("no image", f"its address is malformed: {shown}", billed=True) from None
         if self._is_public_endpoint and is_local_name(host):
-            raise CallError("no picture", f"an address inside this network: {host}", billed=True)
+            raise CallError("no image", f"its address is in the local network: {host}", billed=True)
         return place
 
     async def decode_base64_image(self, text: object, media: str) -> DownloadedImage:
-        """A picture that stands in a reply in base64, perhaps as a data address."""
+        """Return an image that a reply contains in base64 or as a data URL."""
         if not isinstance(text, str) or not text:
-            raise CallError("no picture", "a reply without one", billed=True)
+            raise CallError("no image", "the reply contains none", billed=True)
         if text.startswith("data:"):
             head, _, text = text.partition(",")
             media = head.removeprefix("data:").partition(";")[0]
         try:
             content = pybase64.b64decode(text, validate=True)
         except ValueError:
-            raise CallError("damaged picture", "what came is not base64", billed=True) from None
+            raise CallError("damaged image", "it is not valid base64", billed=True) from None
         return await self.validate_image(content, media)
 
     async def validate_image(self, content: bytes, media: str) -> DownloadedImage:
-        """The picture, if it is one, whole; its type is read off it where none was told."""
+        """Return the image if it can be decoded. If the server reported no type, it is detected."""
         if len(content) > MAX_IMAGE_BYTES:
-            raise CallError("too long a reply", f"more than {MAX_IMAGE_BYTES >> 20} MB", retryable=False, billed=True)
+            raise CallError("reply too long", f"more than {MAX_IMAGE_BYTES >> 20} MB", retryable=False, billed=True)
         try:
             await asyncio.to_thread(decode_image, content)
         except ImageError as error:
-            raise CallError("damaged picture", self._endpoint.redact_line(error), billed=True) from None
-        told = media if media.startswith("image/") else ""
-        return DownloadedImage(content, told or detect_media_type(content))
+            raise CallError("damaged image", self._endpoint.redact_line(error), billed=True) from None
+        reported = media if media.startswith("image/") else ""
+        return DownloadedImage(content, reported or detect_media_type(content))
 
     async def encode_inputs(self, job: EditRequest, max_images: int) -> list[EncodedImage]:
-        """The source and the references as they are sent, of which there may be so many."""
+        """Return the encoded source and references. Raises `CallError` for more than `max_images`."""
         paths = [path for path in (job.source, *job.references) if path is not None]
         if len(paths) > max_images:
-            reason = f"{self.name} takes {max_images} pictures at most, and these are {len(paths)}"
+            reason = f"{self.name} takes at most {pluralise(max_images, 'image')}, not {len(paths)}"
             raise CallError("unsupported", reason, retryable=False)
         try:
             return [await asyncio.to_thread(encode_image, path) for path in paths]
@@ -313,22 +330,22 @@ class RemoteEditor(Editor):
 
     @staticmethod
     def reported_version(reply: Mapping[str, Any]) -> dict[str, str]:
-        """The model that a server says has answered, and its state, if it says so."""
-        named = {"version": reply.get("model"), "fingerprint": reply.get("system_fingerprint")}
-        return {name: value for name, value in named.items() if isinstance(value, str)}
+        """Return the model version and fingerprint that a reply reports, if any."""
+        reported = {"version": reply.get("model"), "fingerprint": reply.get("system_fingerprint")}
+        return {name: value for name, value in reported.items() if isinstance(value, str)}
 
     def build_metadata(self, **more: Any) -> dict[str, Any]:
-        """Facts about a picture; what a server said is cut, and the key taken out."""
-        said = {
+        """Return the metadata of an image. Text from the server is truncated and redacted."""
+        facts = {
             name: self._endpoint.redact_line(value) if isinstance(value, str) else value
             for name, value in more.items()
             if value not in (None, "", {}, [])
         }
-        return {"provider": self.provider, "model": self.model, **said}
+        return {"provider": self.provider, "model": self.model, **facts}
 
 
 def detect_media_type(content: bytes) -> str:
-    """A picture's type by how it begins; empty where that is not known."""
+    """Return the media type of an image by its first bytes, or an empty string if it is unknown."""
     known = {b"\x89PNG": "image/png", b"\xff\xd8\xff": "image/jpeg", b"GIF8": "image/gif"}
     webp = "image/webp" if content[:4] == b"RIFF" and content[8:12] == b"WEBP" else ""
     return next((media for start, media in known.items() if content.startswith(start)), webp)

@@ -1,9 +1,9 @@
-"""Black Forest Labs' FLUX models: `POST URL/MODEL`, then look at the task until it is done.
+"""Black Forest Labs' FLUX models: `POST URL/MODEL`, then poll the task until it is done.
 
-Fields, the task's states and errors are those of the provider's API reference. The address at which a task is looked
-at comes with the reply, often on another host of the provider's; it is kept before the first look, so that after a
-kill the same task is waited for. Only the provider's own hosts are sent the key. Not confirmed: `Task not found`
-right after submitting, and for how long a finished task can still be asked for (its picture, for ten minutes).
+Fields, task states and errors are those of the provider's API reference. The reply contains the polling address,
+often on another host of the provider. It is stored before the first poll, so that polling is resumed after a
+kill. The key is only sent to the provider's own hosts. Not confirmed: `Task not found` right after submitting, and
+how long a finished task can be polled (its image is available for ten minutes).
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from creval.editors.remote.payload import encode_base64, seed_in_range, with_set
 from creval.providers.call_errors import CallError
 from creval.providers.pricing import checked_cost
 
-_PRICES = {  # US dollars a picture: docs.bfl.ai, quick_start/pricing
+_PRICES = {  # US dollars per image: docs.bfl.ai, quick_start/pricing
     "flux-kontext-pro": 0.04,
     "flux-kontext-max": 0.08,
 }
 _CREDIT_PRICE = 0.01  # US dollars
-_MAX_CREDITS = 100  # that a picture can cost
+_MAX_CREDITS = 100  # highest plausible cost of an image
 _MAX_IMAGES_BY_MODEL = {"flux-kontext-pro": 4, "flux-kontext-max": 4}
 _MAX_IMAGES = 8
 _MAX_POLL_INTERVAL = 4.0
-_POLL_TIMEOUT = 30.0  # that one look may take
-_MAX_FAILED_POLLS = 4  # looks in a row that may fail
+_POLL_TIMEOUT = 30.0  # seconds per poll
+_MAX_FAILED_POLLS = 4  # consecutive polls that may fail
 _NOT_FOUND = "Task not found"
 _TASK_LOST, _TASK_FAILED = "task lost", "task failed"
 _PENDING_STATES = ("pending", "queued", "processing", "generating", "reasoning")
@@ -57,15 +57,15 @@ class BFLEditor(RemoteEditor):
         body = with_settings(body, self._settings)
         reply = await self.post(f"/{quote(self.model, safe='')}", body)
         await ticket.save(self._polling_url(reply))
-        told = self.build_metadata(seed=body.get("seed"), task=reply.get("id"))
-        return await self.resume(job, ticket, self._cost(reply.get("cost")), told)
+        metadata = self.build_metadata(seed=body.get("seed"), task=reply.get("id"))
+        return await self.resume(job, ticket, self._cost(reply.get("cost")), metadata)
 
     async def resume(
         self, job: EditRequest, ticket: PendingTask, cost: float | None, metadata: dict[str, Any]
     ) -> EditOutput:
-        """Wait for the task that is kept."""
+        """Wait for the stored task and return its image."""
         result = await self._wait_for_result(ticket)
-        # Its address is not kept: it can be had again from the task.
+        # The image's address is not stored, since another poll of the task returns it again.
         image = await self.download(str(self.validate_url(result.get("sample"))), ticket)
         seed, prompt = result.get("seed"), result.get("prompt")
         if isinstance(seed, int):
@@ -75,7 +75,7 @@ class BFLEditor(RemoteEditor):
         return EditOutput(*image, cost, metadata)
 
     def _cost(self, charged: object) -> float | None:
-        """Money by the credits that a reply names; otherwise a picture's price."""
+        """Return the cost from the credits in a reply, or else the price per image."""
         if self._user_price is not None or self._custom_url or isinstance(charged, bool):
             return self.price
         if isinstance(charged, int | float) and 0 <= charged <= _MAX_CREDITS:
@@ -83,15 +83,15 @@ class BFLEditor(RemoteEditor):
         return self.price
 
     def _polling_url(self, reply: Mapping[str, Any]) -> str:
-        """Where the task is looked at: the address in the reply, or the one by its id."""
+        """Return the address to poll: the one in the reply, or else the one with the task's id."""
         if reply.get("polling_url"):
             return str(self.validate_url(reply["polling_url"]))
         if isinstance(reply.get("id"), str):
             return str(URL(f"{self._endpoint.url}/get_result").with_query(id=reply["id"]))
-        raise CallError("broken JSON", "a reply without a task", billed=True)
+        raise CallError("broken JSON", "the reply contains no task", billed=True)
 
     async def _wait_for_result(self, ticket: PendingTask) -> Mapping[str, Any]:
-        """Return a task's result; a task that will never have one is forgotten, so that it is begun anew."""
+        """Poll a task until it has a result. A failed or lost task is discarded, so that a retry starts a new one."""
         address = self.validate_url(ticket.task_id)
         until, interval, unseen = time.monotonic() + self._endpoint.timeout, self.poll_interval, 0
         while True:
@@ -116,7 +116,7 @@ class BFLEditor(RemoteEditor):
             interval = min(interval * 1.5, max(_MAX_POLL_INTERVAL, self.poll_interval))
 
     async def _poll(self, address: URL) -> Mapping[str, Any] | CallError | None:
-        """A task's result, or why there is none; nothing while it is under way."""
+        """Return a task's result, the error, or None while the task is running."""
         try:
             key = self._may_receive_key(address)
             got = await self.fetch("GET", address, with_key=key, seconds=_POLL_TIMEOUT)
@@ -130,7 +130,7 @@ class BFLEditor(RemoteEditor):
         return None if state.casefold() in _PENDING_STATES else self._error_for_state(state, reply)
 
     def _error_for_state(self, state: str, reply: Mapping[str, Any]) -> CallError:
-        """Why a task ended without a picture."""
+        """Return the error for a task that ended without an image."""
         details = reply.get("details")
         shown = self._endpoint.redact_line(state) or "a task without a state"
         reason = f"{shown} {self._endpoint.redact_line(details) if details else ''}".strip()
@@ -141,7 +141,7 @@ class BFLEditor(RemoteEditor):
         return CallError(_TASK_FAILED, reason, billed=state == "Ready")
 
     def _may_receive_key(self, address: URL) -> bool:
-        """Whether an address may be sent the key: the one that was given, or the provider's."""
+        """Return True if the key may be sent to an address: the given server's or the provider's."""
         if address.origin() == URL(self._endpoint.url).origin():
             return True
         host = address.host or ""

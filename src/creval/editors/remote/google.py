@@ -1,9 +1,9 @@
-"""Google's Gemini image models: `POST URL/models/MODEL:generateContent`, pictures as parts.
+"""Google's Gemini image models: `POST URL/models/MODEL:generateContent`, with images as parts.
 
-The request is that of Google's API reference; the reasons why no picture comes are those that others report. Without
-an aspect ratio the model keeps that of what it is sent; with several pictures that may be another's than the
-source's, so then the nearest documented one is named. Not confirmed: the list of reasons, and that image models
-honour `seed`, which the reference has for all models.
+The request follows Google's API reference. Without an aspect ratio, the model keeps that of its input. With several
+images, it may choose that of another image than the source, so the documented ratio nearest to the source's is
+sent. Not confirmed: the list of refusal reasons, which is based on third-party reports, and the effect of `seed` on
+image models, which the reference lists for all models.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from creval.providers.call_errors import CallError
 from creval.providers.openai_wire import read_token_count
 
 _ASPECT_RATIOS = ((1, 1), (2, 3), (3, 2), (3, 4), (4, 3), (4, 5), (5, 4), (9, 16), (16, 9), (21, 9))
-_MAX_IMAGES = 14  # that Gemini 3 takes; the ones before say for themselves when it is too many
+_MAX_IMAGES = 14  # limit of Gemini 3; the servers of older models check their own limits
 _REFUSAL_REASONS = frozenset(
     {"SAFETY", "PROHIBITED_CONTENT", "BLOCKLIST", "SPII", "RECITATION"}
     | {"IMAGE_SAFETY", "IMAGE_PROHIBITED_CONTENT", "IMAGE_RECITATION"}
 )
-# Settings that stand beside `generationConfig` or in its `imageConfig`; all others stand in it.
+# Settings that belong next to `generationConfig` or in its `imageConfig`. All others belong in `generationConfig`.
 _TOP_LEVEL_SETTINGS = ("safetySettings", "systemInstruction", "tools", "toolConfig", "cachedContent")
 _IMAGE_CONFIG_SETTINGS = ("aspectRatio", "imageSize")
-_PRICES = {  # US dollars for a picture of 1K, as quoted from Google's price list in 2026
+_PRICES = {  # US dollars per 1K image, from Google's price list in 2026
     "gemini-2.5-flash-image": 0.039,  # March
     "gemini-3.1-flash-image": 0.067,  # March
     "gemini-3-pro-image": 0.134,  # March
@@ -78,39 +78,40 @@ class GoogleEditor(RemoteEditor):
 
     async def _parse_output(self, reply: Mapping[str, Any], config: Mapping[str, Any]) -> EditOutput:
         first = dig(reply, "candidates", 0)
-        found, words = _find_image_and_text(first)
+        found, text = _find_image_and_text(first)
         if found is None:
-            raise self._no_image_error(reply, first, words)
+            raise self._no_image_error(reply, first, text)
         media = found.get("mimeType") or found.get("mime_type")
         image = await self.decode_base64_image(found.get("data"), str(media))
         usage = reply.get("usageMetadata")
-        told = self.build_metadata(
+        metadata = self.build_metadata(
             seed=config.get("seed"),
-            said=words,
+            said=text,
             request=reply.get("responseId"),
             version=reply.get("modelVersion"),
             tokens_in=read_token_count(usage, "promptTokenCount"),
             tokens_out=read_token_count(usage, "candidatesTokenCount"),
         )
-        return EditOutput(*image, self.price, told)
+        return EditOutput(*image, self.price, metadata)
 
-    def _no_image_error(self, reply: Mapping[str, Any], candidate: object, words: str) -> CallError:
-        """Why there is no picture in a reply."""
+    def _no_image_error(self, reply: Mapping[str, Any], candidate: object, text: str) -> CallError:
+        """Return the error for a reply without an image."""
         blocked = dig(reply, "promptFeedback", "blockReason")
         ended, message = str(dig(candidate, "finishReason") or ""), dig(candidate, "finishMessage")
-        reason = self._endpoint.redact_line(": ".join(str(part) for part in (message, words) if part))
+        reason = self._endpoint.redact_line(": ".join(str(part) for part in (message, text) if part))
         if blocked:
-            return CallError("content filter", f"the prompt, {self._endpoint.redact_line(blocked)}", retryable=False)
+            blocked = self._endpoint.redact_line(blocked)
+            return CallError("content filter", f"prompt blocked: {blocked}", retryable=False)
         if ended in _REFUSAL_REASONS:
             return CallError("content filter", f"{ended} {reason}".strip(), retryable=False)
-        shown = self._endpoint.redact_line(ended) or "a reply without one"
-        return CallError("no picture", f"{shown} {reason}".strip(), billed=True)
+        shown = self._endpoint.redact_line(ended) or "the reply contains none"
+        return CallError("no image", f"{shown} {reason}".strip(), billed=True)
 
 
 def _find_image_and_text(candidate: object) -> tuple[Mapping[str, Any] | None, str]:
-    """The first picture of a reply, if there is one, and its words; thoughts are left out."""
+    """Return the first image of a candidate, or None, and its text. Thoughts are ignored."""
     parts = dig(candidate, "content", "parts")
-    found, words = None, []
+    found, texts = None, []
     for part in parts if isinstance(parts, list) else ():
         if not isinstance(part, dict) or part.get("thought"):
             continue
@@ -118,5 +119,5 @@ def _find_image_and_text(candidate: object) -> tuple[Mapping[str, Any] | None, s
         if isinstance(data, dict) and found is None:
             found = data
         if isinstance(part.get("text"), str):
-            words.append(part["text"])
-    return found, "".join(words)
+            texts.append(part["text"])
+    return found, "".join(texts)

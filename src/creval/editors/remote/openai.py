@@ -1,9 +1,9 @@
-"""OpenAI's image models, and servers that speak its format: `POST URL/images/edits`, multipart.
+"""OpenAI's image models, and servers with the same API: `POST URL/images/edits`, multipart.
 
-Fields, sizes, the form of masks and replies are those of OpenAI's API reference. Where there is nothing to edit,
-`URL/images/generations` is asked. A single picture goes as `image`, several as `image[]`, as OpenAI's own client
-does. Not confirmed: all codes of refusals (`moderation_blocked` and what speaks of its safety system count as such),
-and that a source has to be of its mask's format, as it is made here.
+Fields, sizes, the format of masks and replies follow OpenAI's API reference. Without an image to edit,
+`URL/images/generations` is called. A single image is sent as `image`, several as `image[]`, as by OpenAI's own client.
+Not confirmed: the codes of refusals (`moderation_blocked` and messages about the safety system count as such), and
+that source and mask must have the same format, which is done here.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ _MAX_IMAGES = 16
 # Models that take any size in multiples of 16, with sides of at most 1 : 3.
 _ANY_SIZE_MODELS = re.compile(r"gpt-image-(?:[2-9]|\d\d)")
 _TARGET_PIXELS, _SIZE_STEP, _MAX_ASPECT = 1024 * 1024, 16, 3.0
-_MAX_TOKENS = 200_000  # of a kind that a picture can take
-_TOKEN_PRICES = {  # US dollars for a million tokens of text in, pictures in, pictures out
-    # developers.openai.com, the model's page as of November 2026; it was switched off in October.
+_MAX_TOKENS = 200_000  # highest plausible token count of each type per image
+_TOKEN_PRICES = {  # US dollars per million tokens: text input, image input, image output
+    # developers.openai.com, the model's page as of November 2026. The model was switched off in October.
     "gpt-image-1": (5.0, 10.0, 40.0),
-    # As quoted from OpenAI's price list in September 2026; 2.6 by its own page.
+    # From OpenAI's price list in September 2026; 2.6 by its own page.
     "gpt-image-2": (5.0, 8.0, 30.0),
 }
-# What a picture that is not square costs by quality, without what goes in; the same page.
+# Price of a non-square output image by quality, without the input, from the same page.
 _IMAGE_PRICES = {"gpt-image-1": {"low": 0.016, "medium": 0.063, "high": 0.25, "auto": 0.25}}
 
 
@@ -52,7 +52,7 @@ class OpenAIEditor(RemoteEditor):
         return _IMAGE_PRICES.get(self.model, {}).get(str(self._settings.get("quality", "auto")))
 
     async def request_edit(self, job: EditRequest, ticket: PendingTask) -> EditOutput:
-        self.add_note("takes no seed: each picture is another draw.")
+        self.add_note("takes no seed: each call returns a different random image.")
         sent = await self.encode_inputs(job, _MAX_IMAGES)
         fields = {"model": self.model, "prompt": job.instruction}
         if sent:
@@ -81,12 +81,12 @@ class OpenAIEditor(RemoteEditor):
         if job.mask is not None and job.source is not None:
             content = await asyncio.to_thread(_build_mask, job, sent[0])
             form.add_field("mask", content, filename="mask.png", content_type="image/png")
-            # The two have to be of one format.
+            # Source and mask must have the same format.
             sent = [await asyncio.to_thread(_as_png, sent[0]), *sent[1:]]
-        named = "image" if len(sent) == 1 else "image[]"
+        field = "image" if len(sent) == 1 else "image[]"
         for number, image in enumerate(sent, 1):
             file = f"{number}.{image.media_type.removeprefix('image/')}"
-            form.add_field(named, image.content, filename=file, content_type=image.media_type)
+            form.add_field(field, image.content, filename=file, content_type=image.media_type)
         return form
 
     async def _parse_output(
@@ -96,7 +96,7 @@ class OpenAIEditor(RemoteEditor):
         form = reply.get("output_format") or fields.get("output_format") or "png"
         image = await self.read_entry(first, f"image/{form}", ticket)
         usage = reply.get("usage")
-        told = self.build_metadata(
+        metadata = self.build_metadata(
             size=reply.get("size") or fields.get("size"),
             quality=reply.get("quality"),
             revised_prompt=first.get("revised_prompt"),
@@ -104,10 +104,10 @@ class OpenAIEditor(RemoteEditor):
             tokens_out=read_token_count(usage, "output_tokens"),
             **self.reported_version(reply),
         )
-        return EditOutput(*image, self._cost(usage), told)
+        return EditOutput(*image, self._cost(usage), metadata)
 
     def _cost(self, usage: object) -> float | None:
-        """Money by the tokens that were counted; otherwise a picture's price."""
+        """Return the cost from the token counts in a reply, or else the price per image."""
         if self._user_price is not None or self._custom_url:
             return self.price
         rates = _TOKEN_PRICES.get(self.model) or (
@@ -123,7 +123,7 @@ class OpenAIEditor(RemoteEditor):
 
 
 def _build_mask(job: EditRequest, source: EncodedImage) -> bytes:
-    """A mask in OpenAI's form: as large as the source, transparent where it may change."""
+    """Return the mask in OpenAI's format: in the source's size, transparent where the source may change."""
     try:
         image = open_image(str(job.mask)).convert("L")
     except ImageError as error:
@@ -131,9 +131,9 @@ def _build_mask(job: EditRequest, source: EncodedImage) -> bytes:
     if image.size != (source.width, source.height):
         image = image.resize((source.width, source.height), Image.Resampling.NEAREST)
     alpha = ImageChops.invert(image.point(lambda value: 255 if value > 128 else 0))
-    made = Image.new("RGBA", image.size, (0, 0, 0, 255))
-    made.putalpha(alpha)
-    return encode_png(made)
+    mask = Image.new("RGBA", image.size, (0, 0, 0, 255))
+    mask.putalpha(alpha)
+    return encode_png(mask)
 
 
 def _as_png(image: EncodedImage) -> EncodedImage:

@@ -1,4 +1,4 @@
-"""What goes into a request for an edit: seeds, settings, sizes, pictures in words."""
+"""Parts of a request for an edit: seeds, settings, sizes and encoded images."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Size = tuple[int, int]
 
 
 def seed_in_range(job: EditRequest) -> int:
-    """A job's seed in the range that all servers take.
+    """Return the seed of a request, mapped to the range that all servers accept.
 
     >>> seed_in_range(EditRequest("s", "x", seed=2**31 + 5))
     5
@@ -24,7 +24,7 @@ def seed_in_range(job: EditRequest) -> int:
 
 
 def with_settings(body: Mapping[str, Any], settings: Mapping[str, Any]) -> dict[str, Any]:
-    """A request with the user's settings, which come first; one that is null leaves its name out.
+    """Return a request body with the user's settings, which override its values. None removes a field.
 
     >>> with_settings({"size": "auto", "seed": 1}, {"size": None, "quality": "low"})
     {'seed': 1, 'quality': 'low'}
@@ -34,7 +34,7 @@ def with_settings(body: Mapping[str, Any], settings: Mapping[str, Any]) -> dict[
 
 
 def nearest_size(size: Size, sizes: Sequence[Size]) -> Size:
-    """The size whose aspect ratio is nearest to another's; the first of those that are as near.
+    """Return the first of the sizes whose aspect ratio is nearest to that of `size`.
 
     >>> nearest_size((800, 600), [(1024, 1024), (1536, 1024), (1024, 1536)])
     (1536, 1024)
@@ -44,7 +44,9 @@ def nearest_size(size: Size, sizes: Sequence[Size]) -> Size:
 
 
 def size_for_aspect(size: Size, pixels: int, step: int, max_aspect: float) -> Size:
-    """A size of about so many pixels with another's aspect ratio, as far as that is allowed, in multiples of `step`.
+    """Return a size of about `pixels` pixels with the aspect ratio of `size`, up to `max_aspect`.
+
+    Both sides are multiples of `step`.
 
     >>> size_for_aspect((1920, 1080), 1024 * 1024, 16, 3.0)
     (1360, 768)
@@ -59,5 +61,5 @@ def encode_base64(image: EncodedImage) -> str:
 
 
 def data_url(image: EncodedImage) -> str:
-    """A picture as an address that holds it."""
+    """Return an image as a data URL."""
     return f"data:{image.media_type};base64,{encode_base64(image)}"

@@ -1,9 +1,9 @@
 """ByteDance's Seedream and SeedEdit at Volcengine Ark: `POST URL/images/generations`, JSON.
 
-The request (`image` as an address that holds it, or a list of them; `size`, `watermark`,
-`response_format`) and the errors are as Ark's pages, and copies of its API reference, have them;
-the reference itself could not be read. Not confirmed: which models but SeedEdit 3.0 take a seed
-(4.0 is described without), and how many pictures the newest take.
+The request (`image` as a data URL or a list of them, `size`, `watermark`, `response_format`) and the
+errors are based on Ark's pages and copies of its API reference. The reference itself was not accessible.
+Not confirmed: other models than SeedEdit 3.0 that take a seed (4.0 is documented without one), and the number of
+images that the newest models take.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from creval.editors.base import EditOutput, EditRequest, PendingTask
 from creval.editors.remote.base import RemoteEditor
 from creval.editors.remote.payload import Size, data_url, nearest_size, seed_in_range, with_settings
 
-# What Ark recommends for 2K; 1K is not taken by the newer models.
+# Sizes that Ark recommends for 2K. Newer models do not support 1K.
 _SIZES: list[Size] = [
     (2048, 2048),
     (2304, 1728),
@@ -27,7 +27,7 @@ _SIZES: list[Size] = [
     (3024, 1296),
 ]
 _MAX_IMAGES = 10
-_PRICES = {  # US dollars a picture, as resellers quote the list price in 2026
+_PRICES = {  # US dollars per image, the list price as quoted by resellers in 2026
     "seedream-4-0": 0.03
 }
 
@@ -47,10 +47,10 @@ class SeedreamEditor(RemoteEditor):
         if isinstance(error := dig(first, "error"), dict):
             raise self.error_in_reply(error.get("code"), error.get("message"))
         image = await self.read_entry(first, "", ticket)
-        told = self.build_metadata(
+        metadata = self.build_metadata(
             seed=body.get("seed"), size=first.get("size") or body.get("size"), **self.reported_version(reply)
         )
-        return EditOutput(*image, self.price, told)
+        return EditOutput(*image, self.price, metadata)
 
     async def _build_body(self, job: EditRequest) -> dict[str, Any]:
         old = "seededit" in self.model
@@ -69,5 +69,5 @@ class SeedreamEditor(RemoteEditor):
         if old:
             body["seed"] = seed_in_range(job)
         else:
-            self.add_note("takes no seed: each picture is another draw.")
+            self.add_note("takes no seed: each call returns a different random image.")
         return body
