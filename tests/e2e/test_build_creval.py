@@ -183,7 +183,7 @@ def test_what_it_will_take(tmp_path: Path) -> None:
         (["--dimension", "Surreal"], "did you mean 'Surreal Fantasy'"),
         (["--rewrite"], "--instructions FILE"),
         (["--instructions", "none.csv"], "cannot be read"),
-        (["--prompts", "nowhere"], "not a folder of prompts"),
+        (["--prompts", "nowhere"], "--prompts nowhere is not a folder"),
         (["--budget", "much"], "--budget takes US dollars"),
         (["--images", "none"], "not a folder of pictures"),
         (["--writer", "openai:"], "creval: --writer openai:: give PROVIDER:MODEL"),
