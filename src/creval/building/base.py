@@ -1,4 +1,4 @@
-"""Base class of builders. A builder generates texts for items with models, stores all replies, and writes a benchmark."""
+"""Base class of builders. A builder generates texts with models, stores all replies, and writes a benchmark."""
 
 from __future__ import annotations
 

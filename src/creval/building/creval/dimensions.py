@@ -1,4 +1,4 @@
-"""CREval's nine dimensions, each with a description and example instructions (written for creval, not from the paper)."""
+"""CREval's nine dimensions, with descriptions and example instructions that were written for creval."""
 
 from __future__ import annotations
 

@@ -67,7 +67,7 @@ class SampleDraft:
 
 
 class QuestionCounts(NamedTuple):
-    """Number of questions by metric, of flagged ones, and of those that the second model did not answer (`unchecked`)."""
+    """Number of questions by metric, of flagged questions, and of questions that the second model did not answer."""
 
     by_metric: Counter[str]
     flagged: int
@@ -85,7 +85,7 @@ def count_questions(drafts: Iterable[SampleDraft]) -> QuestionCounts:
 
 
 def load_creval_prompts(folder: str | Path | None) -> dict[str, Prompt]:
-    """Load the prompts of all stages. Add the placeholder `faults`, for the reasons of a repeated request, if needed."""
+    """Load the prompts of all stages. Add the placeholder `faults`, for reasons of repeated requests, if needed."""
     found = {name: load_prompt(f"creval_{name}", folder) for name in _PROMPTS}
     for name, prompt in found.items():
         if "faults" not in prompt.placeholders and name != "blind":
