@@ -185,7 +185,7 @@ def test_what_it_will_take(tmp_path: Path) -> None:
         (["--instructions", "none.csv"], "cannot be read"),
         (["--prompts", "nowhere"], "--prompts nowhere is not a folder"),
         (["--budget", "much"], "--budget takes US dollars"),
-        (["--images", "none"], "not a folder of pictures"),
+        (["--images", "none"], "--images none is not a folder"),
         (["--writer", "openai:"], "creval: --writer openai:: give PROVIDER:MODEL"),
         (["--asker", "opnai:m"], "there is no asker 'opnai'; did you mean 'openai'"),
         (["--checker", "openai:m@http://u:p@h/v1"], "creval: --checker: the address of m must be"),

@@ -121,7 +121,9 @@ def test_a_draw_without_an_image_has_its_reason_and_counts(bench: Path, tmp_path
         assert EditKey("M", first, 2) in [one.edit for one in judged.missing_edits()]
     assert whole.value is not None
     alike = score_of_samples(tmp_path / "run", run)
-    assert whole.value == pytest.approx(sum(alike) / len(alike)), "each sample has the same weight, however many draws it has"
+    assert whole.value == pytest.approx(sum(alike) / len(alike)), (
+        "each sample has the same weight, however many draws it has"
+    )
     assert counted.value is not None
     assert counted.value < whole.value
 
@@ -143,7 +145,9 @@ def test_what_does_not_go_with_draws(bench: Path, tmp_path: Path) -> None:
     twins = (first, replace(second, id=f"{first.id}--1"))
     benchmark = replace(benchmark, dataset=replace(benchmark.dataset, samples=twins))
     options = StrategyOptions(), EditorOptions(), EditSettings()
-    with pytest.raises(CrevalError, match=f"an edit of the sample {first.id} would have the same file name as the sample"):
+    with pytest.raises(
+        CrevalError, match=f"an edit of the sample {first.id} would have the same file name as the sample"
+    ):
         EditRun(benchmark, twins, tint, tmp_path / "M", *options, draws=2)
 
 

@@ -117,7 +117,9 @@ def test_redo_makes_all_images_again(bench: Path) -> None:
     part = run_of(bench, editor, limit=2, choice=REDO).run()
     assert colours(part) == {"blue": 2}, "no image of the old version is left"
     whole = run_of(bench, editor, choice=REDO).run()
-    assert (whole.progress.requests_sent, colours(whole)) == (3, {"blue": 5}), "images of the new version are not created again"
+    assert (whole.progress.requests_sent, colours(whole)) == (3, {"blue": 5}), (
+        "images of the new version are not created again"
+    )
     assert len(versions(whole)) == 1
     with RunWriter(Path("M")) as store:
         assert {Path(str(edit.image)).name for edit in store.edits.values()} <= {
