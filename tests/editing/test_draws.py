@@ -80,7 +80,7 @@ def test_draws_are_estimated_and_added_without_buying_one_twice(bench: Path, tmp
     assert len(list((tmp_path / "M").glob("*.png"))) == 12, "fewer draws remove no images"
     for out, draws in ((tmp_path / "M", 1), (tmp_path / "one", 2)):
         run_of(bench, tmp_path / "one", editor).run()
-        with pytest.raises(CrevalError, match="was made with `draws`"):
+        with pytest.raises(CrevalError, match="was created with `draws`"):
             run_of(bench, out, editor, draws).run()
 
 

@@ -155,7 +155,7 @@ def test_another_choice_is_estimated_for_itself(bench: Path, tmp_path: Path) -> 
     run(samples[:3]).run()
     (expected,) = run(samples[3:6]).estimate()
     assert (expected.calls, expected.cached) == (3, 0)
-    with pytest.raises(CrevalError, match="was made with the editor touchstone:lazy"):
+    with pytest.raises(CrevalError, match="was created with the editor touchstone:lazy"):
         run_of(bench, tmp_path / "M", "touchstone:clumsy").estimate()
 
 
@@ -233,7 +233,7 @@ def test_a_folder_is_one_thing(bench: Path, tmp_path: Path) -> None:
         ("strategy direct", {"strategy": "sequential"}),
         ("seed 0", {"settings": EditSettings(seed=1)}),
     ):
-        with pytest.raises(CrevalError, match=f"was made with the {words}.*another `out`"):
+        with pytest.raises(CrevalError, match=f"was created with the {words}.*another `out`"):
             run_of(bench, tmp_path / "M", **other).run()
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "a.png").write_bytes(b"x")

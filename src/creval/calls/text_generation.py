@@ -188,33 +188,33 @@ class TextGenerator(Generic[T]):
         Stored texts of items in `changed_ids` are not reused.
         """
         found = []
-        held = read_stored_texts(self.folder).texts
+        texts = read_stored_texts(self.folder).texts
         for role, judge in self.judges.items():
-            mine = [stage for stage in stages if stage.role == role]
-            made = CostEstimate(judge.name, pace=judge.seconds_per_call, exact=False, role=role)
+            of_role = [stage for stage in stages if stage.role == role]
+            estimate = CostEstimate(judge.name, pace=judge.seconds_per_call, exact=False, role=role)
             seen = [tokens for item in items[:50] if (tokens := self._count_image_tokens(judge, item)) is not None]
             image = sum(seen) / len(seen) if seen else 0.0
-            kept = [
-                0 if item.id in changed_ids else held[judge.name, role, replace_lone_surrogates(item.id)]
+            stored = [
+                0 if item.id in changed_ids else texts[judge.name, role, replace_lone_surrogates(item.id)]
                 for item in items
             ]
-            made.cached = sum(kept)
-            each = sum(stage.calls for stage in mine)
-            left = sum(max(0.0, 1 - number / each) for number in kept) if each else 0.0
-            for stage in mine:
+            estimate.cached = sum(stored)
+            calls_per_item = sum(stage.calls for stage in of_role)
+            left = sum(max(0.0, 1 - number / calls_per_item) for number in stored) if calls_per_item else 0.0
+            for stage in of_role:
                 calls = stage.calls * left
-                made.calls += round(calls)
-                made.images += round(calls * stage.images)
-                made.tokens_in += calls * (stage.words * 1.4 + stage.images * image)
-                made.tokens_out += calls * (stage.tokens_out + judge.thinking_tokens)
+                estimate.calls += round(calls)
+                estimate.images += round(calls * stage.images)
+                estimate.tokens_in += calls * (stage.words * 1.4 + stage.images * image)
+                estimate.tokens_out += calls * (stage.tokens_out + judge.thinking_tokens)
             if judge.price is not None:
-                made.cost = judge.price.cost(made.tokens_in, made.tokens_out)
-            made.seconds = self.settings.estimate_seconds(made.calls, made.pace)
-            found.append(made)
+                estimate.cost = judge.price.cost(estimate.tokens_in, estimate.tokens_out)
+            estimate.seconds = self.settings.estimate_seconds(estimate.calls, estimate.pace)
+            found.append(estimate)
         return found
 
     def _count_image_tokens(self, judge: Judge, item: GenerationItem) -> float | None:
-        """The tokens that a picture takes."""
+        """Return the number of tokens of an item's image, or None if it has none or it is unreadable."""
         if item.image is None:
             return None
         try:

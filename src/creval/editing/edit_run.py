@@ -374,7 +374,7 @@ class EditRun:
             select(before) if stored else {},
             select(now),
             lambda name, before, now: (
-                f"{self.folder} was made with {labels.get(name, f'the {name}')} {_format_value(before)}, not "
+                f"{self.folder} was created with {labels.get(name, f'the {name}')} {_format_value(before)}, not "
                 f"{_format_value(now)}. Give another `out`."
             ),
         )
@@ -394,7 +394,7 @@ class EditRun:
             # Older folders have no versions. Some editors stored parts of the fingerprint in their settings.
             known = {name: facts[name] for name in fingerprint if name in facts and name != "files"}
             entries = [{"version": "", "fingerprint": known}]
-        what = f"{self.folder} was made with another version of {self.editor.name}"
+        what = f"{self.folder} was created with another version of {self.editor.name}"
         self.session.history = continue_history(entries, fingerprint, self._if_changed, what, "out")
         self.session.facts = self._build_manifest()["editor_facts"] if facts is None else facts
 

@@ -55,7 +55,7 @@ class EditorSession:
         """The editor's settings at the time when the folder was created. They are part of the key of each request."""
         self.history = continue_history(None, editor.fingerprint, STOP_IF_CHANGED, "", "")
         self.keep_old = False
-        """Whether existing images stay if the server switches to another model."""
+        """True if existing images stay when the server switches to another model."""
         self.progress = Progress()
         self.stopped = ""
         self.get_budget: Callable[[], float | None] = lambda: settings.budget

@@ -153,7 +153,7 @@ def _read_csv_rows(path: Path, required_columns: Sequence[str]) -> list[Mapping[
 def attach_instructions(
     sources: Sequence[SourceImage], instructions: Mapping[str, GivenInstruction]
 ) -> tuple[list[SourceImage], list[str]]:
-    """Return the images with their given instructions, and the image names of the file that match none or several."""
+    """Return the images with their given instructions, and the names in `instructions` that match no single image."""
     by_name: dict[str, list[int]] = {}
     for at, source in enumerate(sources):
         for name in {source.path.as_posix(), source.path.name, source.path.stem, source.id}:

@@ -27,7 +27,7 @@ class ImageSet(NamedTuple):
 
     @property
     def main_image(self) -> Path | None:
-        """The image, or else the first reference."""
+        """The image to edit, or else the first reference."""
         return self.image or next(iter(self.references), None)
 
     def list_paths(self) -> list[Path]:
