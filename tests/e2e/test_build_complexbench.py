@@ -133,7 +133,7 @@ def test_wrong_usage_gets_a_sentence(tmp_path: Path) -> None:
         ((), "give --coco FILE"),
         (("--coco", file, "--gauge", "boxes=some/model"), "give --coco FILE"),
         (("--coco", file, "--level", "four-chain"), "no level 'four-chain'"),
-        (("--coco", file), "no picture suits"),
+        (("--coco", file), "no image is suitable"),
         (("--coco", tmp_path / "none.json"), "cannot be read"),
     ]:
         done = creval(*command, *more)
