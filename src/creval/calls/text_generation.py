@@ -110,8 +110,8 @@ class ItemSession:
             image_paths = [self.item.image] if self.item.image else []
         images = [await self._get_image(role, path) for path in image_paths]
         reply_format = places.get("format")
-        has_schema = isinstance(reply_format, ReplyFormat) and "format" in prompt.placeholders
-        schema = reply_format.schema if has_schema else None
+        sends_format = "format" in prompt.placeholders
+        schema = reply_format.schema if isinstance(reply_format, ReplyFormat) and sends_format else None
         text = prompt.fill(**places)
         digest = hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=16).hexdigest()
         call_key = CallKey(
