@@ -47,7 +47,7 @@ def item_image_path(folder: Path, item: str, task: Task, kind: str, ending: str 
 
 
 class IceItems:
-    """Items of a benchmark by id. Existing texts are never overwritten; only missing ones are added."""
+    """Items of a benchmark by id. People's texts are never overwritten. Missing and outdated texts are added."""
 
     def __init__(self, folder: Path) -> None:
         self.folder, self.path = folder, self.items_file(folder)

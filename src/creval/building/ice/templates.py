@@ -18,7 +18,7 @@ from creval.parsing.text_checks import text_digest
 
 def find_echoed_blanks(text: str, template: str) -> list[str]:
     """Return the blanks of a template that a text repeats instead of filling them in."""
-    parts = re.split(BLANK_PATTERN, template)  # alternates text between blanks and blanks
+    parts = re.split(BLANK_PATTERN, template)  # text, blank, text, blank, ..., text
     ends = [re.escape(part) for part in parts[::2]]
     ends[-1] += r"\Z"
     # A lookahead with a back reference is atomic. It avoids exponential backtracking in a long text.
