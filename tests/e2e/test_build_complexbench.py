@@ -130,8 +130,8 @@ def test_wrong_usage_gets_a_sentence(tmp_path: Path) -> None:
         "openai:w@http://127.0.0.1:1/v1",
     )
     for more, sentence in [
-        ((), "give --coco FILE"),
-        (("--coco", file, "--gauge", "boxes=some/model"), "give --coco FILE"),
+        ((), "give either --coco FILE"),
+        (("--coco", file, "--gauge", "boxes=some/model"), "give either --coco FILE"),
         (("--coco", file, "--level", "four-chain"), "no level 'four-chain'"),
         (("--coco", file), "no image is suitable"),
         (("--coco", tmp_path / "none.json"), "cannot be read"),

@@ -115,7 +115,7 @@ def test_a_benchmark_with_if_questions_alone_needs_no_weights(tmp_path: Path, ju
     given = ("judge", folder, "--edits", tmp_path / "ModelA", tmp_path / "ModelB", "--judge", judge, "--run", run)
     assert creval(*given, "--protocol", "creval").returncode == 0
     scored = creval("score", run)
-    assert "no S, because nothing is asked for VC and VQ; ranked by IF" in " ".join(
+    assert "no S, because there are no questions for VC and VQ; ranked by IF" in " ".join(
         (scored.stdout + scored.stderr).split()
     )
     assert re.search(r"model +IF *\n", scored.stdout)

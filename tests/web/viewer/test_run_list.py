@@ -99,5 +99,5 @@ def test_a_database_is_taken_as_its_run_and_a_folder_of_runs_says_which(folder: 
     with open_run(folder / "first" / DATABASE) as run:
         assert run.folder == folder / "first"
         assert run.models == ("alpha", "beta")
-    with pytest.raises(CrevalError, match=r"is not a run: it holds no creval\.db\. Give one of those in it: "):
+    with pytest.raises(CrevalError, match=r"is not a run: it contains no creval\.db\. Give one of the runs in it: "):
         open_run(folder)
