@@ -1,4 +1,4 @@
-"""Pictures, what is in them, and models that say what a test wants of them."""
+"""Images, their objects, and scripted models."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from creval.calls.text_generation import GenerationFailedError
 
 CATEGORIES = ("cat", "cup", "vase", "tv")
 FITTING = [("cat", "cup", "vase", "cat"), ("cat", "cup", "tv"), ("tv", "cup", "vase")] * 2
-"""Objects of pictures that suit chains."""
+"""Objects of images that are suitable for chains."""
 
 
 class Script:
-    """A model that says what a test wants of it; `said` is what it was asked."""
+    """A model with scripted replies. `said` contains its requests."""
 
     def __init__(self, *texts: str) -> None:
         self.texts, self.said = list(texts), list[str]()
@@ -43,7 +43,7 @@ def draw_images(folder: Path, count: int) -> Path:
 
 
 def annotated(folder: Path, objects: Sequence[Sequence[str]], crowds: Sequence[int] = ()) -> Path:
-    """Pictures, and a file of annotations in which each holds these objects, from left to right."""
+    """Write images, and a file of annotations with these objects in each of them, from left to right."""
     images = folder / "images"
     images.mkdir(parents=True)
     listed, found = [], []
@@ -80,7 +80,7 @@ def complex_edit(
 def complexbench(
     folder: Path, out: Path, url: str, *, levels: Sequence[str] = ("parallel",), **settings: Any
 ) -> ComplexBenchBuilder:
-    """Of a folder as `annotated` makes it."""
+    """Return a function that finds the objects in a folder of `annotated`."""
     roles = {"writer": f"openai:w@{url}/v1", "checker": f"openai:c@{url}/v1"}
     return ComplexBenchBuilder(
         folder / "images",
@@ -93,14 +93,14 @@ def complexbench(
 
 
 def rows(bench: Path) -> dict[str, Any]:
-    """What a built Complex-Edit's rows hold."""
+    """Return the rows of a built Complex-Edit benchmark."""
     return {
         path.name: json.loads(path.read_text(encoding="utf-8")) for path in sorted((bench / "built").glob("*.json"))
     }
 
 
 def entries(bench: Path) -> dict[str, Any]:
-    """What a built ComplexBench-Edit's subsets hold."""
+    """Return the subsets of a built ComplexBench-Edit benchmark."""
     return {
         path.parent.name: json.loads(path.read_text(encoding="utf-8"))
         for path in sorted((bench / "data" / "instructions").glob("*/*.json"))

@@ -1,4 +1,4 @@
-"""A model that writes what a test tells it to, and pictures to write about."""
+"""A scripted model, and images to write about."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from creval.parsing.written_questions import question_reply_format
 
 TOLD = "Turn the cat into a green jade lamp with four brass feet beneath a paper moon."
 Says = Callable[[str, str], str]
-"""What is said to a stage (instruction, dimension, IF, VC, VQ, blind) and the whole request."""
+"""Returns the reply for a stage (instruction, dimension, IF, VC, VQ, blind) and the text of the request."""
 
 
 def drawn(folder: Path, *names: str) -> Path:
-    """A folder of small pictures, no two alike."""
+    """Return a folder of small images, all of them different."""
     folder.mkdir(exist_ok=True)
     for number, name in enumerate(names, 1):
         image = Image.new("RGB", (32, 24), (number % 256, number // 256, 99))
@@ -44,7 +44,7 @@ def questions(metric: str, *texts: str, weight: int | None = 2) -> str:
 
 
 def usual(stage: str, text: str) -> str:
-    """A model without faults: IF is not so before the edit, VC is."""
+    """Return valid replies: before the edit, IF questions are answered with No and VC questions with Yes."""
     if stage == "instruction":
         return json.dumps({"instruction": TOLD, "dimension": "Surreal Fantasy"})
     if stage == "dimension":
@@ -57,7 +57,7 @@ def usual(stage: str, text: str) -> str:
 
 
 class Model:
-    """A server with a model that says what `says` tells."""
+    """A server with a model whose replies come from `says`."""
 
     def __init__(self, says: Says = usual) -> None:
         self.says = says

@@ -1,4 +1,4 @@
-"""Sentences and hostile texts for the readers of replies."""
+"""Sentences and hostile texts for tests of reply parsers."""
 
 from __future__ import annotations
 
@@ -53,17 +53,16 @@ HOSTILE = st.one_of(
 
 
 def invented_words(text: str, read: Iterable[str]) -> list[str]:
-    """Return the words that were read from a text and do not stand in it."""
+    """Return the parsed words that the text does not contain."""
     if "\\" in text:
-        return []  # what JSON escapes stands there in other letters
+        return []  # JSON escapes change the letters
     known = " ".join(text.encode("utf-8", "replace").decode().split())
     allowed = known.replace("true", "true yes").replace("false", "false no")
     return [word for words in read for word in re.findall(r"\w+", words) if word not in allowed]
 
 
 def json_of_schema(schema: Mapping[str, Any], **values: object) -> str:
-    """Return JSON as a server writes it that keeps to a schema; fields have these values, the last
-    of their choices, or a few words."""
+    """Return JSON that follows a schema. Fields have the given values, else their last choice, else a few words."""
 
     def fill(name: str, part: Mapping[str, Any]) -> object:
         if name in values:

@@ -1,4 +1,4 @@
-"""A builder makes what is not made yet, tells why something is left out, and stays one thing."""
+"""A builder builds missing items, reports why items are left out, and keeps its settings."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ POEM = Prompt("poem", "Write a poem on the {{name}}.\n\n{{reason}}")
 
 
 class Poems(Builder[str]):
-    """One poem a name; none may be about rain."""
+    """One poem for each name. Poems about rain are rejected."""
 
     benchmark = "poems"
     unit = "poem"
@@ -69,7 +69,7 @@ def test_a_second_start_pays_for_nothing_and_takes_the_same_settings_only(tmp_pa
     with serving(model.app()) as url:
         Poems(tmp_path, url, "cat").run()
         again = Poems(tmp_path, url, "cat").run()
-        with pytest.raises(CrevalError, match="begun with another temperature"):
+        with pytest.raises(CrevalError, match="started with another temperature"):
             Poems(tmp_path, url, "cat", temperature=1.0)
     assert (again.results, again.progress.cached, len(model.asked)) == ({"cat": "a poem"}, 1, 1)
 
@@ -79,12 +79,12 @@ def test_inputs_that_cannot_be_used_are_left_out_and_what_is_done_is_told(tmp_pa
         builder = Poems(tmp_path, url, "cat")
         assert builder.warnings() == []
         builder.unusable, builder.already_done = {"dog": "it barks"}, 1
-        assert builder.warnings() == ["1 poem done before stays as it is."]
+        assert builder.warnings() == ["1 poem already exists and will not be changed."]
         result = builder.run()
     assert result.left_out == {"dog": "it barks"}
     assert result.share_left_out == pytest.approx(1 / 3)
     builder.already_done = 1200
-    assert builder.warnings() == ["1,200 poems done before stay as they are."]
+    assert builder.warnings() == ["1,200 poems already exist and will not be changed."]
 
 
 def test_a_title_is_kept_with_the_benchmark(tmp_path: Path) -> None:

@@ -38,7 +38,7 @@ def keep(
 
 
 def write_text(folder: Path) -> None:
-    """Let a model have written something there."""
+    """Store a text of a model in a folder."""
     edit = EditKey("writer", "cat")
     with RunWriter(folder) as store, store.transaction():
         store.put_edits([Edit(edit)])
@@ -59,16 +59,16 @@ def test_the_same_goes_on_and_something_else_does_not(tmp_path: Path) -> None:
     keep(tmp_path)
     write_text(tmp_path)
     keep(tmp_path, limit=9)
-    with pytest.raises(CrevalError, match=r"begun with other steps \(4, not 5\)"):
+    with pytest.raises(CrevalError, match=r"started with other steps \(4, not 5\)"):
         keep(tmp_path, limit=7, steps=5)
-    with pytest.raises(CrevalError, match="begun with other models"):
+    with pytest.raises(CrevalError, match="started with other models"):
         keep(tmp_path, model="n")
-    with pytest.raises(CrevalError, match="begun with other prompts"):
+    with pytest.raises(CrevalError, match="started with other prompts"):
         keep(tmp_path, text="B.")
-    with pytest.raises(CrevalError, match="holds something else already"):
+    with pytest.raises(CrevalError, match="already contains something else"):
         keep(tmp_path, "complexbench")
     with RunWriter(tmp_path) as store:
-        assert store.manifest["limit"] == 9, "what was refused left nothing behind"
+        assert store.manifest["limit"] == 9, "refused settings are not stored"
 
 
 def test_before_the_first_text_all_can_be_changed(tmp_path: Path) -> None:
@@ -81,5 +81,5 @@ def test_before_the_first_text_all_can_be_changed(tmp_path: Path) -> None:
 def test_what_an_older_manifest_does_not_say_is_no_difference() -> None:
     require_same_fingerprint(Path("bench"), {}, FIXED)
     require_same_fingerprint(Path("bench"), {"system": "complex-edit", "steps": 4}, FIXED)
-    with pytest.raises(CrevalError, match="bench holds something else"):
+    with pytest.raises(CrevalError, match="bench already contains something else"):
         require_same_fingerprint(Path("bench"), {"benchmark": "creval"}, FIXED)

@@ -1,4 +1,4 @@
-"""A benchmark of one's own, begun from images or from a table."""
+"""Custom benchmarks, from images or from a table."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def test_a_second_time_checks_and_changes_nothing(tmp_path: Path) -> None:
     assert (folder / "samples.csv").read_bytes() == before
     assert "samples.csv is checked: 7 of 7 rows can be used." in found.sentences[0]
     assert "missing source (line 8)" in found.sentences[1]
-    with pytest.raises(CrevalError, match=r"holds samples\.csv already\. Leave out `images`"):
+    with pytest.raises(CrevalError, match=r"already contains samples\.csv\. Leave out `images`"):
         creval.init_samples(folder, images=folder)
 
 
@@ -128,7 +128,7 @@ def test_a_table_of_something_else_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({}, "does not exist: give `images` FOLDER or `table` FILE"),
+        ({}, "does not exist. Give `images` FOLDER or `table` FILE"),
         ({"images": "nowhere"}, "is not a folder"),
         ({"table": "nowhere.csv"}, "cannot be read"),
         ({"name": "x" * 101}, "at most 100 are allowed"),

@@ -1,4 +1,4 @@
-"""Rules that sound instructions keep and broken ones do not."""
+"""Rules accept sound instructions and reject broken ones."""
 
 from __future__ import annotations
 
@@ -68,4 +68,4 @@ def test_a_violation_is_the_first_rule_that_any_text_breaks(text: str) -> None:
     assert found == (without or next((f"{rule}: {why}" for rule, why in extra.items() if why), ""))
     assert (name in ("left-over format", "garbled text", "refusal")) == bool(without)
     assert bool(reason) == bool(found)
-    assert found or 1 <= len(text.split()) <= 5, "a text without a fault has so many words"
+    assert found or 1 <= len(text.split()) <= 5, "a valid text has 1 to 5 words"

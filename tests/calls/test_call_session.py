@@ -1,4 +1,4 @@
-"""Sessions end in order: in-flight work finishes, what it made is kept, targets are closed."""
+"""Sessions end in order: in-flight work finishes, its results are stored, and targets are closed."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from creval.store import RunWriter
 
 
 class Target:
-    """A judge or an editor that notes what is done with it."""
+    """A judge or an editor that records the calls of its methods."""
 
     def __init__(self, error: Exception | None = None) -> None:
         self.events: list[str] = []

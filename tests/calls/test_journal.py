@@ -1,4 +1,4 @@
-"""What was put is committed, together with what came at the same time."""
+"""Records are committed together with others that arrive at the same time."""
 
 from __future__ import annotations
 

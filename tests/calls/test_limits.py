@@ -1,4 +1,4 @@
-"""Slots, pace and money."""
+"""Concurrency, rate limits and budgets."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_slots_are_halved_once_for_calls_of_one_time_and_recover() -> None:
     began = time.monotonic()
     limits.record_overload(began, None)
     limits.record_overload(began, None)
-    assert limits.current_limit == 16, "both had begun before the first was turned away"
+    assert limits.current_limit == 16, "both were started before the first overload"
     for _ in range(8):
         limits.record_overload(time.monotonic(), None)
     assert limits.current_limit == 1
@@ -45,7 +45,7 @@ def test_slots_are_halved_once_for_calls_of_one_time_and_recover() -> None:
             limits.record_success()
     assert 10 < rounds < 40
     limits.record_success()
-    assert limits.current_limit == 32, "never above the ceiling"
+    assert limits.current_limit == 32, "never above the maximum"
 
 
 def test_those_who_wait_begin_when_slots_recover() -> None:
@@ -97,7 +97,7 @@ def test_the_word_to_stop_ends_the_waiting_for_a_turn() -> None:
         await limits.acquire(0.0, halt)
         return time.monotonic() - start
 
-    assert asyncio.run(run()) < 2, "the second would begin in a minute"
+    assert asyncio.run(run()) < 2, "without the signal, the second call would start in a minute"
 
 
 def test_tokens_that_were_guessed_wrong_are_made_up_for() -> None:
@@ -125,11 +125,11 @@ def test_money_is_set_aside_for_calls_under_way() -> None:
         assert await purse.reserve(0.3, halt)
         second = asyncio.create_task(purse.reserve(0.3, halt))
         await asyncio.sleep(0.01)
-        assert not second.done(), "0.5 spent and 0.3 under way leave 0.2, perhaps more"
+        assert not second.done(), "0.5 spent and 0.3 in flight leave 0.2, perhaps more"
         purse.settle(0.3, 0.1)
         assert await second
         purse.settle(0.3, 0.3)
-        assert not await purse.reserve(0.3, halt), "0.9 are spent"
+        assert not await purse.reserve(0.3, halt), "0.9 is spent"
         assert await Budget(None, 100.0).reserve(1e9, halt)
 
     asyncio.run(run())
@@ -141,7 +141,7 @@ def test_the_word_to_stop_ends_a_sleep() -> None:
         asyncio.get_running_loop().call_later(0.05, halt.set, "interrupted")
         await halt.sleep(10)
         halt.set("budget")
-        assert (bool(halt), halt.reason) == (True, "interrupted"), "the first word counts"
+        assert (bool(halt), halt.reason) == (True, "interrupted"), "the first reason counts"
         return time.monotonic() - start
 
     assert asyncio.run(run()) < 1

@@ -1,4 +1,4 @@
-"""Long texts are read beside the event loop."""
+"""Long texts are read in a thread, beside the event loop."""
 
 from __future__ import annotations
 

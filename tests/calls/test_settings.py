@@ -1,4 +1,4 @@
-"""Settings carry what their kind of call needs, and refuse what cannot be."""
+"""Each kind of call has its own settings, and impossible values are refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Texts asked for once, kept, and resumed."""
+"""Texts are requested once, stored, and reused on resume."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ PLAN, TELL = Prompt("plan", "Plan {{what}}."), Prompt("tell", "Tell of {{plan}}.
 
 
 class Server:
-    """A model that says what it was asked, and how often; some things it declines."""
+    """A model that repeats its request and records it. It declines some requests."""
 
     def __init__(self) -> None:
         self.asked: list[str] = []
@@ -82,12 +82,12 @@ def test_a_text_is_asked_for_once(tmp_path: Path) -> None:
         assert first.progress.tokens_in == 40
         more = [*some, *items(tmp_path, "c")]
         second = writing(tmp_path / "kept", url).run(more, story)
-        assert len(server.asked) == 6, "only what is new"
+        assert len(server.asked) == 6, "only the new item"
         assert (second.progress.requests_sent, second.progress.cached) == (2, 4)
         assert second.results["a"] == first.results["a"]
         Image.new("RGB", (64, 48), "red").save(some[0].image or "")
         writing(tmp_path / "kept", url).run(some, story)
-        assert len(server.asked) == 7, "another picture is another question"
+        assert len(server.asked) == 7, "another image is another request"
 
 
 def test_a_reply_format_brings_its_schema(tmp_path: Path) -> None:
@@ -105,9 +105,9 @@ def test_a_reply_format_brings_its_schema(tmp_path: Path) -> None:
         assert server.schemas == [object_schema(text=TEXT)]
         for form in (ReplyFormat("As JSON.", object_schema(words=TEXT)), "As JSON."):
             assert write(asked, form) == first
-        assert len(server.schemas) == 1, "a text is cached under its words, not under its schema"
+        assert len(server.schemas) == 1, "the cache key has the words of the request, not its schema"
         write(own, ReplyFormat("As JSON.", object_schema(text=TEXT)))
-        assert server.schemas[1:] == [None], "the prompt asks for a form of its own"
+        assert server.schemas[1:] == [None], "the prompt asks for a format of its own"
 
 
 def test_what_items_ask_alike_is_asked_once_in_a_stage_that_is_shared(tmp_path: Path) -> None:
@@ -126,7 +126,7 @@ def test_what_items_ask_alike_is_asked_once_in_a_stage_that_is_shared(tmp_path: 
 
 
 def test_a_budget_needs_prices(tmp_path: Path) -> None:
-    with pytest.raises(CrevalError, match=r"`budget` needs the price of openai:one: add"):
+    with pytest.raises(CrevalError, match=r"`budget` needs the price of openai:one\. Add"):
         writing(tmp_path, "http://127.0.0.1:9", budget=1.0)
     writing(tmp_path, "http://127.0.0.1:9", budget=1.0, price=Price(1, 2))
 
@@ -146,7 +146,7 @@ def test_what_cannot_be_written_is_left_out_with_its_reason(tmp_path: Path) -> N
         before = len(server.asked)
         again = writing(tmp_path / "kept", url).run(some, story)
         assert set(again.results) == {"a"}
-        assert len(server.asked) == before + 2, "what was declined is asked once more"
+        assert len(server.asked) == before + 2, "declined requests are sent again"
 
 
 def test_an_estimate_before_anything_is_asked(tmp_path: Path) -> None:
@@ -161,7 +161,7 @@ def test_an_estimate_before_anything_is_asked(tmp_path: Path) -> None:
 def test_an_estimate_takes_off_what_is_kept(tmp_path: Path) -> None:
     stages = [StageEstimate("writer", 1, 100, 50), StageEstimate("teller", 2, 50, 80, images=0)]
     some = items(tmp_path, "a", "b", "c")
-    some[2] = GenerationItem("c\udcff", some[2].image)  # a name that is no text
+    some[2] = GenerationItem("c\udcff", some[2].image)  # a name that is not valid Unicode
     server = Server()
     with serving(server.app()) as url:
         model = writing(tmp_path / "kept", url, price=Price(1, 1))
@@ -169,18 +169,18 @@ def test_an_estimate_takes_off_what_is_kept(tmp_path: Path) -> None:
         model.run([some[0], some[2]], story)
         first, second = model.estimate(some, stages)
         assert (first.calls, first.cached, first.images) == (1, 2, 1)
-        assert (second.calls, second.cached) == (4, 2), "of two texts each has one"
+        assert (second.calls, second.cached) == (4, 2), "each item has one of two texts"
         assert first.cost == pytest.approx((before[0].cost or 0) / 3)
         assert first.seconds == pytest.approx(before[0].seconds / 3)
         elsewhere = writing(tmp_path / "kept", url + "/x").estimate(some, stages)
         assert [made.cached for made in elsewhere] == [2, 2], "a model is the same at another address"
         roles = {"writer": f"openai:new@{url}/v1", "teller": f"openai:too@{url}/v1"}
         other = TextGenerator[str](tmp_path / "kept", roles, Settings()).estimate(some, stages)
-        assert [made.cached for made in other] == [0, 0], "another model wrote nothing yet"
+        assert [made.cached for made in other] == [0, 0], "another model has written nothing yet"
         once = [StageEstimate("writer", 0.5, 100, 50)]
-        assert [made.calls for made in model.estimate(some[:1], once)] == [0, 0], "never below none"
+        assert [made.calls for made in model.estimate(some[:1], once)] == [0, 0], "never below zero"
         with RunWriter(tmp_path / "kept"):
-            assert model.estimate(some, stages)[0].cached == 2, "also while somebody writes"
+            assert model.estimate(some, stages)[0].cached == 2, "also while another process writes"
 
 
 def test_a_panel_does_not_write(tmp_path: Path) -> None:
@@ -193,7 +193,7 @@ import sys
 from pathlib import Path
 sys.path[:0] = {path!r}
 from tests.calls.test_text_generation import story, writing
-from creval.calls.text_generation import Item
+from creval.calls.text_generation import GenerationItem as Item
 folder, url, count = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
 some = [Item(f"i{{n}}", folder / "a.png") for n in range(count)]
 writing(folder / "kept", url).run(some, story)
@@ -215,5 +215,5 @@ def test_killed_it_loses_nothing(tmp_path: Path) -> None:
         some = [GenerationItem(f"i{n}", tmp_path / "a.png") for n in range(count)]
         wrote = writing(tmp_path / "kept", url).run(some, story)
     assert len(wrote.results) == count
-    assert len(server.asked) <= 2 * count + 3 * 4, "only what was under way is asked again"
+    assert len(server.asked) <= 2 * count + 3 * 4, "only in-flight requests are sent again"
     assert json.dumps(wrote.left_out) == "{}"

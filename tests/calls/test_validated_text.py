@@ -77,7 +77,7 @@ def test_a_refusal_is_told_in_the_models_words() -> None:
     assert str(told.value) == words
     script = Script(sorry, "7")
     assert insist(script) == (7, [words])
-    assert "sorry" not in script.said[1], "a refusal is no reason that a model is told"
+    assert "sorry" not in script.said[1], "a refusal is not sent to the model as a reason"
     with pytest.raises(RetriesExhaustedError, match=r"^plan: the model declined: “Sorry.{195} \.\.\.”$"):
         insist(Script("Sorry" + " no" * 90_000), retries=0)
 

@@ -103,7 +103,7 @@ def test_no_image_goes_missing_without_a_word(tmp_path: Path) -> None:
     with serving(FakeServer(seed=3).app()) as url:
         done = steps(url, tmp_path, tmp_path / "bench", "--level", "parallel", "--json")
     told, held = json.loads(done.stdout), record(tmp_path / "bench")
-    assert "1 picture not kept: there are no annotations (f.png)." in done.stderr
+    assert "1 image not kept: there are no annotations (f.png)." in done.stderr
     assert told["not_kept"] == held["not_kept"] == {"f.png": "there are no annotations"}
     assert sorted(told["left_out"]) == ["c.heic", "d.jpg", "e.svg"], "unopened, not unsuited"
     assert held["left_out"] == told["left_out"]
@@ -132,7 +132,7 @@ def test_names_that_are_hard_to_hold(tmp_path: Path) -> None:
     assert json.loads(dry.stdout)["samples"] == 3, "who cannot be kept is not asked about"
     told = json.loads(done.stdout)
     assert told["made"] == 3, done.stderr
-    why = "it would have the key of 000000000002.jpg; rename it"
+    why = "it would have the same key as 000000000002.jpg. Rename it."
     assert told["left_out"] == {"again/000000000002.jpg": why}
     assert len(open_benchmark(tmp_path / "bench").dataset.samples) == 3
 
@@ -153,7 +153,7 @@ def test_a_image_that_cannot_be_written_does_not_stop_the_others(
         done = steps(url, tmp_path, tmp_path / "bench", "--level", "two-chain", "--json")
     told = json.loads(done.stdout)
     name = "two-chain: 000000000001.jpg"
-    assert told["left_out"] == {name: "its picture cannot be written: File name too long"}
+    assert told["left_out"] == {name: "its image cannot be written: File name too long"}
     assert told["made"] == 1
     assert len(open_benchmark(tmp_path / "bench").dataset.samples) == 1
 
@@ -164,13 +164,13 @@ def test_another_benchmark_is_left_alone(tmp_path: Path) -> None:
     with serving(FakeServer().app()) as url:
         assert chains(url, images, tmp_path / "bench", "--retries", 9).returncode == 0
         into = steps(url, tmp_path / "coco", tmp_path / "bench")
-        assert "holds something else already" in into.stderr
+        assert "already contains something else" in into.stderr
         for file in (tmp_path / "bench").glob("creval.*"):
             file.unlink()
         other = chains(url, images, tmp_path / "bench", "--seed", 3)
-        assert "was begun with another seed" in other.stderr, "as its record says"
+        assert "was started with another seed" in other.stderr, "as its record says"
         again = chains(url, images, tmp_path / "bench")
-        assert "2 pictures done before" in again.stderr
+        assert "2 images already exist" in again.stderr
         for file in [*(tmp_path / "bench").glob("creval.*"), tmp_path / "bench" / "build.json"]:
             file.unlink()
         before = sorted(path.name for path in (tmp_path / "bench").rglob("*"))
@@ -180,7 +180,7 @@ def test_another_benchmark_is_left_alone(tmp_path: Path) -> None:
             steps(url, tmp_path / "coco", tmp_path / "bench"),
         ):
             assert done.returncode == 2
-            assert "holds another benchmark already. Give another --out." in done.stderr
+            assert "already contains another benchmark. Give another --out." in done.stderr
         assert before == sorted(path.name for path in (tmp_path / "bench").rglob("*"))
         assert chains(url, images, tmp_path / "bench" / "built" / "inside").returncode == 0
 

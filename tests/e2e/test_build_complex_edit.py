@@ -41,7 +41,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
         )
     assert done.returncode == 1, done.stderr
     assert "broken.png is left out" in done.stderr
-    assert "5 pictures made, 1 left out." in done.stderr
+    assert "5 images made, 1 left out." in done.stderr
     assert f"Now: creval bench {folder / 'bench'}" in done.stderr
     told = json.loads(done.stdout)
     assert (told["made"], list(told["left_out"])) == (5, ["broken.png"])
@@ -174,16 +174,16 @@ def test_what_it_will_take(tmp_path: Path) -> None:
     assert (told["pictures"], calls) == (2, {"writer": 2, "reviser": 30})
     shown = creval(*command)
     assert "reviser: openai:m " in shown.stdout
-    assert shown.stderr.startswith("For 2 pictures, if little has to be asked again.")
+    assert shown.stderr.startswith("For 2 images, if little has to be asked again.")
     assert not bench.exists()
 
 
 def test_wrong_usage_gets_a_sentence(built: Path, tmp_path: Path) -> None:
     images = built.parent / "images"
     for wrong, sentence in [
-        (("--images", images, "--out", built), "was begun with other models"),
-        (("--images", images, "--out", images), "is where the pictures are"),
-        (("--images", tmp_path, "--out", tmp_path / "b"), "holds no picture"),
+        (("--images", images, "--out", built), "was started with other models"),
+        (("--images", images, "--out", images), "contains the images"),
+        (("--images", tmp_path, "--out", tmp_path / "b"), "contains no images"),
         (("--images", images, "--out", tmp_path / "b", "--budget", "5EUR"), "--budget takes"),
     ]:
         done = creval("build", "complex-edit", *wrong, "--steps", 4, "--writer", "openai:other@http://127.0.0.1:1/v1")

@@ -44,11 +44,11 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
             "--json",
         )
     assert done.returncode == 1, done.stderr
-    assert "6 pictures kept." in done.stderr
+    assert "6 images kept." in done.stderr
     for reason in (
-        "1 picture not kept: fewer than 3 classes occur (000000000007.jpg).",
-        "1 picture not kept: a class occurs more than 2 times (000000000008.jpg).",
-        "2 pictures not kept: there are no annotations (moving.gif, unknown.jpg).",
+        "1 image not kept: fewer than 3 classes occur (000000000007.jpg).",
+        "1 image not kept: a class occurs more than 2 times (000000000008.jpg).",
+        "2 images not kept: there are no annotations (moving.gif, unknown.jpg).",
     ):
         assert reason in done.stderr
     assert "18 samples: about 72 calls, about " in done.stderr
@@ -130,10 +130,10 @@ def test_wrong_usage_gets_a_sentence(tmp_path: Path) -> None:
         "openai:w@http://127.0.0.1:1/v1",
     )
     for more, sentence in [
-        ((), "give --coco FILE"),
-        (("--coco", file, "--gauge", "boxes=some/model"), "give --coco FILE"),
+        ((), "give either --coco FILE"),
+        (("--coco", file, "--gauge", "boxes=some/model"), "give either --coco FILE"),
         (("--coco", file, "--level", "four-chain"), "no level 'four-chain'"),
-        (("--coco", file), "no picture suits"),
+        (("--coco", file), "no image is suitable"),
         (("--coco", tmp_path / "none.json"), "cannot be read"),
     ]:
         done = creval(*command, *more)

@@ -47,7 +47,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
         assert [made["calls"] for made in told["estimates"]] == [27, 59]
         done = creval(*command, folder / "bench", "--json")
     assert done.returncode == 0, done.stderr
-    assert "the folder 'Inpaintings' names no task: its pictures may get any." in done.stderr
+    assert "the folder 'Inpaintings' names no task, so its images can get any task." in done.stderr
     told = json.loads(done.stdout)
     assert told["made"] + len(told["left_out"]) == 32
     assert sum(sum(group.values()) for group in told["tasks"].values()) == told["made"]
@@ -151,7 +151,7 @@ def test_where_people_fill_in_no_writer_is_needed(tmp_path: Path) -> None:
         (("--source-type", "painted"), "generated"),
         (("--items", "none.csv"), "none.csv cannot be read"),
         (("--templates", "none.json"), "none.json cannot be read"),
-        (("--images", "nowhere"), "is not a folder of pictures"),
+        (("--images", "nowhere"), "--images nowhere is not a folder"),
         (("--max-unanswered", "x"), "takes a percentage"),
     ],
 )

@@ -288,7 +288,7 @@ def test_a_built_ice_bench(tmp_path: Path, served: str, browser_page: Page) -> N
     with reviewing(*build) as address:
         begin(page, address, 5)
         expect(page.locator(".seen figure")).to_have_count(1)
-        expect(card(page, 1)).to_contain_text("to be filled in: ")
+        expect(card(page, 1)).to_contain_text("to fill in: ")
         rewrite(page, "instruction", "Make the sky in <SOURCE> violet.")
         assert entry("color")["Instruction"] == "Make the sky in <SOURCE> violet."
         page.keyboard.press("A")

@@ -129,7 +129,7 @@ def test_an_interrupt_is_taken_kindly(bench: Path, tmp_path: Path) -> None:
         (["--editor", "touchstone:faithful", "--strategy", "best"], "none of direct"),
         (["--editor", "touchstone:faithful", "--strategy", "best-of:2"], "give --judge SPEC"),
         (["--editor", "touchstone:faithful", "--strategy", "reasoned"], "give --reasoner SPEC"),
-        (["--editor", "touchstone:faithful", "--judge", "truth"], "--judge does nothing"),
+        (["--editor", "touchstone:faithful", "--judge", "truth"], "--judge has no effect"),
         (["--editor", "touchstone:faithful", "--subset", "paper"], "there is no subset 'paper'"),
         (["--editor", "touchstone:faithful", "--set", "x"], "--set takes KEY=VALUE"),
         (["--editor", "folder:nowhere"], "no such folder"),

@@ -265,7 +265,7 @@ def test_a_local_model(miniature: Path, tmp_path: Path) -> None:
         (["--judge", "openai:m@http://127.0.0.1:9/v1", "--budget", "5USD"], "--price"),
         (["--judge", "openai:m@http://127.0.0.1:9/v1", "--price", "cheap"], "--price takes"),
         (["--judge", "openai:m@http://127.0.0.1:9/v1", "--set", "x"], "KEY=VALUE"),
-        (["--judge", "openai:m@http://127.0.0.1:9/v1", "--ask", "all"], "way to ask"),
+        (["--judge", "openai:m@http://127.0.0.1:9/v1", "--ask", "all"], "batch mode"),
         (["--judge", "openai:m@http://127.0.0.1:9/v1", "--image-fit", "big"], "--image-fit takes"),
         (["--judge", "openai:m@http://127.0.0.1:9/v1", "--max-unanswered", "x"], "percentage"),
         (["--judge", "openai:m@http://127.0.0.1:9/v1", "--metrics", "XX"], "no metric"),

@@ -1,4 +1,4 @@
-"""Folders of touchstone's pictures as `creval edit` leaves them: with its store and its path."""
+"""Folders of touchstone's edits, as `creval edit` writes them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from creval.touchstone.simulated_editor import SimulatedEditor
 
 
 class Choosy(SimulatedEditor):
-    """One of touchstone's editors that refuses some samples; a picture costs what it is told."""
+    """One of touchstone's editors that refuses some samples, with a given cost per image."""
 
     def __init__(self, bench: Path, editor: str, refuses: Collection[str] = (), cost: float | None = None) -> None:
         super().__init__(f"touchstone:{editor}", editor, EditorOptions(benchmark_folder=bench))
@@ -44,7 +44,7 @@ def edited(
     judge: str = "truth",
     price: Price | None = None,
 ) -> Path:
-    """A folder with an editor's pictures of all samples, or of some."""
+    """Return a folder with an editor's images of all samples, or of some."""
     benchmark, how = open_benchmark(bench), parse_strategy(strategy)
     samples = benchmark.dataset.samples if samples is None else samples
     manifest = {"editor": editor.name, "strategy": how.name, "judge": judge, "system": folder.name}

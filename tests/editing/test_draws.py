@@ -1,4 +1,4 @@
-"""Several edits a sample: their names, seeds and statuses, from the folder to the scores."""
+"""Several edits per sample: their names, seeds and statuses, from the folder to the scores."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def bench(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def tint(source: Image.Image, instruction: str, seed: int = 0) -> Image.Image:
-    """An editor whose images tell their seed, and which declines the one of seed 8."""
+    """An editor that encodes the seed in the color of the image, and refuses seed 8."""
     del instruction
     _seeds.append(seed)
     if seed == 8:
@@ -56,7 +56,7 @@ def test_each_draw_has_its_own_seed_and_name(bench: Path, tmp_path: Path) -> Non
     first, second = (sample.id for sample in run_of(bench, tmp_path / "M").samples)
     _seeds.clear()
     done = run_of(bench, tmp_path / "M", draws=3).run()
-    assert sorted(_seeds) == [7, 7, 8, 8, 9, 9], "what was declined is not tried again"
+    assert sorted(_seeds) == [7, 7, 8, 8, 9, 9], "a refused request is not retried"
     assert (done.statuses, done.edit_count) == ({"done": 4, "refused": 2}, 6)
     assert done.share_missing == pytest.approx(2 / 6)
     names = sorted(path.name for path in (tmp_path / "M").glob("*.png"))
@@ -77,10 +77,10 @@ def test_draws_are_estimated_and_added_without_buying_one_twice(bench: Path, tmp
     assert (more.progress.requests_sent, more.statuses) == (8, {"done": 12})
     assert before.items() <= {path.name: path.read_bytes() for path in (tmp_path / "M").glob("*.png")}.items()
     assert run_of(bench, tmp_path / "M", editor, 2).run().progress.requests_sent == 0
-    assert len(list((tmp_path / "M").glob("*.png"))) == 12, "fewer draws take none away"
+    assert len(list((tmp_path / "M").glob("*.png"))) == 12, "fewer draws remove no images"
     for out, draws in ((tmp_path / "M", 1), (tmp_path / "one", 2)):
         run_of(bench, tmp_path / "one", editor).run()
-        with pytest.raises(CrevalError, match="was made with `draws`"):
+        with pytest.raises(CrevalError, match="was created with `draws`"):
             run_of(bench, out, editor, draws).run()
 
 
@@ -95,7 +95,7 @@ def test_steps_follow_their_own_draw(bench: Path, tmp_path: Path) -> None:
 
 
 class Picky(SimulatedEditor):
-    """Touchstone's editor that refuses the second draw."""
+    """A touchstone editor that refuses the second draw."""
 
     async def edit(self, job: EditRequest, ticket: PendingTask) -> EditOutput:
         if job.draw == 1:
@@ -121,7 +121,9 @@ def test_a_draw_without_an_image_has_its_reason_and_counts(bench: Path, tmp_path
         assert EditKey("M", first, 2) in [one.edit for one in judged.missing_edits()]
     assert whole.value is not None
     alike = score_of_samples(tmp_path / "run", run)
-    assert whole.value == pytest.approx(sum(alike) / len(alike)), "a sample counts once, however many draws it has"
+    assert whole.value == pytest.approx(sum(alike) / len(alike)), (
+        "each sample has the same weight, however many draws it has"
+    )
     assert counted.value is not None
     assert counted.value < whole.value
 
@@ -136,14 +138,16 @@ def score_of_samples(run: Path, edited: EditRun) -> list[float]:
 def test_what_does_not_go_with_draws(bench: Path, tmp_path: Path) -> None:
     with pytest.raises(CrevalError, match="`draws` must be 1 or more"):
         run_of(bench, tmp_path / "M", draws=0)
-    with pytest.raises(CrevalError, match=r"`draws` keeps every draw, and best-of one"):
+    with pytest.raises(CrevalError, match=r"`draws` keeps every draw, but best-of keeps only one"):
         run_of(bench, tmp_path / "M", "touchstone:lazy", 2, strategy="best-of:2", judge="truth").run()
     benchmark = open_benchmark(bench)
     first, second, *_ = benchmark.dataset.samples
     twins = (first, replace(second, id=f"{first.id}--1"))
     benchmark = replace(benchmark, dataset=replace(benchmark.dataset, samples=twins))
     options = StrategyOptions(), EditorOptions(), EditSettings()
-    with pytest.raises(CrevalError, match=f"an edit of the sample {first.id} would be named as the sample"):
+    with pytest.raises(
+        CrevalError, match=f"an edit of the sample {first.id} would have the same file name as the sample"
+    ):
         EditRun(benchmark, twins, tint, tmp_path / "M", *options, draws=2)
 
 

@@ -1,4 +1,4 @@
-"""A folder of edits: who may make what in it, what that will take, and what came of it."""
+"""Edit runs: checks of the settings, estimates and results."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _seen: list[bytes] = []
 
 
 def moody(source: Image.Image, instruction: str) -> Image.Image:
-    """An editor for tests that fails at the first picture that it saw, as long as it is broken."""
+    """An editor for tests that fails on the first image that it saw, while `broken` is not empty."""
     del instruction
     content = source.tobytes()
     _seen.append(content)
@@ -100,11 +100,11 @@ def test_a_folder_can_be_renamed(bench: Path, tmp_path: Path) -> None:
     run_of(bench, tmp_path / "M", limit=2).run()
     (tmp_path / "M").rename(tmp_path / "other")
     again = run_of(bench, tmp_path / "other", limit=2).run()
-    assert again.progress.requests_sent == 0, "nothing is bought again"
+    assert again.progress.requests_sent == 0, "no image is bought again"
 
 
 def test_a_folder_grows_by_any_strategy(bench: Path, tmp_path: Path) -> None:
-    """More samples later: nothing is bought twice, nothing that is there changes."""
+    """With more samples later, no image is bought twice and existing images do not change."""
     for strategy, judge in (("best-of:2", "truth"), ("sequential", ""), ("sequential+best-of:2", "truth")):
         out = tmp_path / strategy
         use: dict[str, Any] = {"strategy": strategy, "judge": judge}
@@ -122,7 +122,7 @@ def test_a_folder_grows_by_any_strategy(bench: Path, tmp_path: Path) -> None:
 
 
 def test_chains_are_called_the_same_whatever_is_chosen(bench: Path, tmp_path: Path) -> None:
-    """C1 to C4 of one picture, chosen one after another, are one chain of four pictures."""
+    """C1 to C4 of one source, selected one after another, are one chain of four images."""
     benchmark = open_benchmark(bench)
     (whole, *_) = [s for s in benchmark.dataset.samples if len(s.steps) >= 4]
     chain = [replace(whole, id=f"C{n}", steps=whole.steps[:n]) for n in (1, 2, 3, 4)]
@@ -155,7 +155,7 @@ def test_another_choice_is_estimated_for_itself(bench: Path, tmp_path: Path) -> 
     run(samples[:3]).run()
     (expected,) = run(samples[3:6]).estimate()
     assert (expected.calls, expected.cached) == (3, 0)
-    with pytest.raises(CrevalError, match="was made with the editor touchstone:lazy"):
+    with pytest.raises(CrevalError, match="was created with the editor touchstone:lazy"):
         run_of(bench, tmp_path / "M", "touchstone:clumsy").estimate()
 
 
@@ -178,10 +178,10 @@ def test_a_kept_image_that_was_damaged_is_made_again(bench: Path, tmp_path: Path
     first.unlink()
     first.write_bytes(b"another file in its place")
     again = run_of(bench, out, limit=2).run()
-    assert (again.progress.requests_sent, first.read_bytes()) == (0, whole), "what was kept is as it was"
+    assert (again.progress.requests_sent, first.read_bytes()) == (0, whole), "the stored image is intact"
     first.write_bytes(b"scribbled over")
     again = run_of(bench, out, limit=2).run()
-    assert (again.progress.requests_sent, first.read_bytes()) == (1, whole), "it was the only copy"
+    assert (again.progress.requests_sent, first.read_bytes()) == (1, whole), "the stored image was the same file"
     for path in (out / ".made").iterdir():
         if path.read_bytes() == second.read_bytes():
             path.write_bytes(b"")
@@ -219,7 +219,7 @@ def test_a_image_that_the_benchmark_lacks_is_not_the_editors_failing(bench: Path
         edited = EditRun(benchmark, lost, "touchstone:lazy", out, use, EditorOptions(), EditSettings()).run()
         assert edited.statuses == {"impossible": 6}
         assert all("in the benchmark, " in reason for reason, _ in edited.reasons)
-        assert edited.progress.requests_sent == 0, "nobody is asked"
+        assert edited.progress.requests_sent == 0, "no call is made"
         assert read_call_costs(out / PLANS_FOLDER).calls == 0
         assert "Repeating" not in " ".join(_edit_output(edited).notes)
         found = find_edits([out], lost)
@@ -233,11 +233,11 @@ def test_a_folder_is_one_thing(bench: Path, tmp_path: Path) -> None:
         ("strategy direct", {"strategy": "sequential"}),
         ("seed 0", {"settings": EditSettings(seed=1)}),
     ):
-        with pytest.raises(CrevalError, match=f"was made with the {words}.*another `out`"):
+        with pytest.raises(CrevalError, match=f"was created with the {words}.*another `out`"):
             run_of(bench, tmp_path / "M", **other).run()
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "a.png").write_bytes(b"x")
-    with pytest.raises(CrevalError, match=r"did not make, such as a\.png"):
+    with pytest.raises(CrevalError, match=r"did not create, such as a\.png"):
         run_of(bench, tmp_path / "mine")
     with pytest.raises(CrevalError, match="is the benchmark itself"):
         run_of(bench, bench)
@@ -245,13 +245,13 @@ def test_a_folder_is_one_thing(bench: Path, tmp_path: Path) -> None:
         run_of(bench, tmp_path / "mine" / "a.png")
     with RunWriter(tmp_path / "run") as store, store.transaction():
         store.put_manifest({"protocol": "creval"})
-    with pytest.raises(CrevalError, match="holds a run"):
+    with pytest.raises(CrevalError, match="is a run of a judge"):
         run_of(bench, tmp_path / "run").run()
 
 
 def test_what_does_nothing_is_refused(bench: Path, tmp_path: Path) -> None:
     for name in ("judge", "reasoner"):
-        with pytest.raises(CrevalError, match=f"`{name}` does nothing with `strategy` direct"):
+        with pytest.raises(CrevalError, match=f"`{name}` has no effect with `strategy` direct"):
             run_of(bench, tmp_path / "M", **{name: "truth"})  # type: ignore[arg-type]
     with pytest.raises(CrevalError, match="`settings` x: touchstone's editor takes no settings"):
         run_of(bench, tmp_path / "M", options=EditorOptions({"x": 1}))
@@ -259,14 +259,14 @@ def test_what_does_nothing_is_refused(bench: Path, tmp_path: Path) -> None:
 
 def test_a_budget_needs_prices(bench: Path, tmp_path: Path, fake: str) -> None:
     settings = EditSettings(budget=1.0)
-    with pytest.raises(CrevalError, match="add `price`, US dollars a picture"):
+    with pytest.raises(CrevalError, match="Add `price` in US dollars per image"):
         run_of(bench, tmp_path / "M", shrink, settings=settings)
-    with pytest.raises(CrevalError, match="add `token_price`"):
+    with pytest.raises(CrevalError, match="Add `token_price`"):
         run_of(bench, tmp_path / "M", settings=settings, strategy="reasoned", reasoner=fake)
 
 
 def test_all_that_is_spent_counts(bench: Path, tmp_path: Path, fake: str) -> None:
-    """Plans, pictures and picks come out of one purse."""
+    """Plans, images and judging share one budget."""
     options, price = EditorOptions(price=0.01), Price(100.0, 100.0)
     use: dict[str, Any] = {"strategy": "reasoned+best-of:2", "judge": fake, "reasoner": fake, "price": price}
     editor = shrink
@@ -288,7 +288,7 @@ def test_all_that_is_spent_counts(bench: Path, tmp_path: Path, fake: str) -> Non
 
 
 def test_what_helpers_spend_is_not_there_for_images(bench: Path, tmp_path: Path, fake: str) -> None:
-    """Plans are written before the pictures of their round, and picks before the next round's."""
+    """Plans are written before the images of their round, and candidates are judged before the next round."""
     options, price = EditorOptions(price=1.0), Price(100.0, 100.0)
     for strategy in ("reasoned", "sequential+best-of:2"):
         use: dict[str, Any] = {"strategy": strategy, "price": price}
@@ -314,7 +314,7 @@ def test_an_estimate_comes_first(bench: Path, tmp_path: Path, fake: str) -> None
     assert (editor.calls, editor.cost, editor.cached) == (2 * steps, 0.0, 0)
     assert planner.calls == steps
     assert judge.calls == 2 * steps * 3, "a call for each metric of each candidate"
-    assert not (tmp_path / "M").exists(), "nothing was begun"
+    assert not (tmp_path / "M").exists(), "no folder was created"
     run_of(bench, tmp_path / "D", limit=2).run()
     (editor,) = run_of(bench, tmp_path / "D", limit=3).estimate()
     assert (editor.calls, editor.cached) == (1, 2)
@@ -349,7 +349,7 @@ def test_what_fails_is_told_and_tried_again(bench: Path, tmp_path: Path) -> None
     assert edited.statuses == {"done": 1, "failed": 1}
     assert edited.share_missing == 0.5
     assert edited.reasons == [("the function failed: ValueError: cannot", 1)]
-    assert again().progress.requests_sent == 1, "what failed is asked for once more"
+    assert again().progress.requests_sent == 1, "failed requests are sent again"
     found = {e.key.sample: e for e in find_edits([tmp_path / "M"], samples).edits}
     assert found[first.id].status is EditStatus.FAILED
 
@@ -383,7 +383,7 @@ def turned(source: Image.Image, instruction: str, mask: Image.Image | None = Non
 
 
 def test_what_a_source_brings_survives(tmp_path: Path, bench: Path) -> None:
-    """A turn in EXIF, a shape that is not square, and a mask."""
+    """A rotation in EXIF, a shape that is not square, and a mask."""
     benchmark = open_benchmark(bench)
     exif = Image.Exif()
     exif[0x0112] = 6
@@ -400,7 +400,7 @@ def test_what_a_source_brings_survives(tmp_path: Path, bench: Path) -> None:
         (edit,) = edited.strategy_result.edits.values()
         assert edit.metadata["size"] == [33, 65]
         with Image.open(edit.image or "") as made:
-            assert made.size == (33, 65), "upright, whoever opens it"
+            assert made.size == (33, 65), "upright without EXIF"
             top, bottom = made.getpixel((16, 2)), made.getpixel((16, 62))
         assert isinstance(top, tuple)
         assert isinstance(bottom, tuple)
@@ -434,7 +434,7 @@ def test_best_of_is_open_to_be_looked_at(bench: Path, tmp_path: Path) -> None:
 
 
 def test_candidates_are_told_apart_whatever_samples_are_called(bench: Path, tmp_path: Path, fake: str) -> None:
-    """A draw of one may have the name of another."""
+    """The draw of one sample may have the same name as another sample."""
     benchmark = open_benchmark(bench)
     two = zip(("s", "s--1"), benchmark.dataset.samples, strict=False)
     samples = tuple(replace(sample, id=name) for name, sample in two)

@@ -1,4 +1,4 @@
-"""A folder of edits whose editor changes: nothing is mixed unless a user says so."""
+"""A folder of edits whose editor changes: versions are mixed only if the user says so."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def run_of(
 
 
 def colours(result: EditRunResult | None = None) -> Counter[str]:
-    """The images in the folder by the first pixel's colour, and that they are those of the result."""
+    """Count the images in the folder by their color, and check that the number is that of the result."""
     found: Counter[str] = Counter()
     names = {(255, 0, 0): "red", (0, 0, 255): "blue", (0, 128, 0): "green"}
     for path in Path("M").glob("*.png"):
@@ -78,7 +78,7 @@ def write_script(colour: str) -> str:
 
 
 def write_weights(colour: str) -> str:
-    """A program that stays as it is, and reads a file that is named among its words."""
+    """Return a program that does not change itself, but reads a file that is named in its arguments."""
     Path("weights.txt").write_text(colour)
     code = "import sys; from PIL import Image; Image.new('RGB', (8, 8), open(sys.argv[1][4:]).read()).save(sys.argv[2])"
     return f'command:{sys.executable} -c "{code}" --w=weights.txt {{output}}'
@@ -90,15 +90,15 @@ def test_a_changed_editor_is_asked_about(bench: Path, write: Any) -> None:
     assert colours(run_of(bench, editor, limit=2).run()) == {"red": 2}
     write("blue")
     for begin in (EditRun.estimate, EditRun.run):
-        with pytest.raises(CrevalError, match=r"M was made with another version of .*\.(py|txt) changed\. Use"):
+        with pytest.raises(CrevalError, match=r"created with another version of .*\.(py|txt) changed\. Use"):
             begin(run_of(bench, editor))
-    assert colours() == {"red": 2}, "nothing was touched"
+    assert colours() == {"red": 2}, "no image was changed"
     (expected,) = run_of(bench, editor, choice=KEEP).estimate()
     assert (expected.calls, expected.cached) == (3, 2)
     kept = run_of(bench, editor, choice=KEEP).run()
     assert colours(kept) == {"red": 2, "blue": 3}
     assert kept.progress.requests_sent == 3
-    assert sorted(versions(kept).values()) == [2, 3], "each edit says which version made it"
+    assert sorted(versions(kept).values()) == [2, 3], "each edit names its version"
     assert [note for note in kept.notes if "2 versions of the editor" in note]
     again = run_of(bench, editor).run()
     assert (again.progress.requests_sent, colours(again)) == (0, {"red": 2, "blue": 3}), "the choice is remembered"
@@ -115,9 +115,11 @@ def test_redo_makes_all_images_again(bench: Path) -> None:
     (expected,) = run_of(bench, editor, choice=REDO).estimate()
     assert (expected.calls, expected.cached) == (5, 0)
     part = run_of(bench, editor, limit=2, choice=REDO).run()
-    assert colours(part) == {"blue": 2}, "no old image stays beside the new ones"
+    assert colours(part) == {"blue": 2}, "no image of the old version is left"
     whole = run_of(bench, editor, choice=REDO).run()
-    assert (whole.progress.requests_sent, colours(whole)) == (3, {"blue": 5}), "what was redone is not redone"
+    assert (whole.progress.requests_sent, colours(whole)) == (3, {"blue": 5}), (
+        "images of the new version are not created again"
+    )
     assert len(versions(whole)) == 1
     with RunWriter(Path("M")) as store:
         assert {Path(str(edit.image)).name for edit in store.edits.values()} <= {
@@ -150,7 +152,7 @@ def test_a_folder_from_before_is_continued_and_its_version_recorded(bench: Path)
 
 
 class Served(Editor):
-    """A server that says which model it is."""
+    """A server that reports its model."""
 
     name = model = "server:m"
     price = 0.0
@@ -169,18 +171,18 @@ class Served(Editor):
 def test_another_model_at_the_server_stops_the_run(bench: Path) -> None:
     with pytest.raises(ProviderUnusable, match=r"answered by the model m-1, and now by m-2.*`keep_old`"):
         run_of(bench, Served("m-1", "m-1", "m-2")).run()
-    assert len(list(Path("M/.made").iterdir())) == 2, "what was paid for is kept, the last one, too"
+    assert len(list(Path("M/.made").iterdir())) == 2, "paid images are stored, including the last one"
     with pytest.raises(CrevalError, match=f"{REPORTED_MODEL} was m-1 and is m-2"):
         run_of(bench, Served("m-2")).run()
     kept = run_of(bench, Served("m-2"), choice=KEEP).run()
     assert (kept.progress.requests_sent, colours(kept)) == (2, {"red": 2, "blue": 3})
-    assert "the images are of 2 models that the server reported: m-2 (3), m-1 (2)" in kept.notes
-    assert any("3 versions that the server reported" in note for note in kept.notes), "fingerprints stop nothing"
+    assert "the images come from 2 models that the server reported: m-2 (3), m-1 (2)" in kept.notes
+    assert any("3 versions that the server reported" in note for note in kept.notes), "fingerprints do not stop a run"
     assert run_of(bench, Served("m-2")).run().progress.requests_sent == 0
 
 
 def test_what_only_moves_is_no_change(bench: Path, here: Path) -> None:
-    """Neither another folder's name nor a file's time is a version."""
+    """Neither the folder's name nor the files' times are part of the version."""
     editor = write_function("red")
     run_of(bench, editor).run()
     for name in ("painter.py", "brush.py"):

@@ -1,4 +1,4 @@
-"""Judging what `creval edit` left: pictures, and why there are none."""
+"""Judging folders of `creval edit`: images, and the reasons of missing ones."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_why_an_edit_is_not_there_reaches_the_scores(bench: Path, tmp_path: Path
 
 
 def test_what_the_benchmark_lacks_counts_against_nobody(bench: Path, tmp_path: Path) -> None:
-    """Of two models one was run by creval, the other's folder just lacks the picture."""
+    """One model was run by creval; the other's folder just lacks the image."""
     lacking = tmp_path / "bench"
     shutil.copytree(bench, lacking)
     lost, broken, *_ = (sample for sample in open_benchmark(lacking).dataset.samples)
@@ -75,7 +75,7 @@ def test_what_the_benchmark_lacks_counts_against_nobody(bench: Path, tmp_path: P
 
 
 def test_what_became_of_an_edit_is_learned_later(bench: Path, tmp_path: Path) -> None:
-    """A picture that was absent when it was judged was refused, as is found out now."""
+    """An image is absent at the first judging. The second one finds that it was refused."""
     names = [sample.id for sample in open_benchmark(bench).dataset.samples]
     folder = edited(bench, tmp_path / "M", Choosy(bench, "lazy", names[:1]))
     plain = tmp_path / "plain" / "M"
@@ -99,7 +99,7 @@ def test_a_model_that_refuses_everything_is_judged(bench: Path, tmp_path: Path) 
 
 
 def test_a_limit_leaves_the_rest_alone(bench: Path, tmp_path: Path) -> None:
-    """Samples that a run is not about are not missing in it."""
+    """Samples outside of a run's selection are not missing in it."""
     names = [sample.id for sample in open_benchmark(bench).dataset.samples]
     folder = edited(bench, tmp_path / "M", Choosy(bench, "faithful", names[1:]))
     judge(open_benchmark(bench), [folder], "truth", tmp_path / "run", Settings(limit=1))

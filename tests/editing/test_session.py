@@ -1,4 +1,4 @@
-"""Pictures asked for once, kept byte for byte, resumed."""
+"""Images are requested once, stored byte for byte, and reused on resume."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def make_image(colour: str, kind: str = "PNG") -> bytes:
 
 
 class Scripted(Editor):
-    """Does what its instruction says."""
+    """An editor whose instructions are names of outcomes."""
 
     name = model = "scripted"
     price = 0.5
@@ -101,7 +101,7 @@ def test_what_is_unsupported_is_no_reason_to_stop(tmp_path: Path, source: Path) 
 
 
 def test_how_each_request_ended_and_what_it_cost_is_stored(tmp_path: Path, source: Path) -> None:
-    """A broken image is billed in each of two attempts, at the editor's price of 0.5; an image says its own cost."""
+    """A broken image is billed in both attempts, at the editor's price of 0.5. Other images report their own cost."""
     words = ("go", "refuse", "cannot", "always broken", "black")
     EditorSession(Scripted(), tmp_path / "M", EditSettings(attempts=2)).edit_all(jobs(source, *words))
     with RunWriter(tmp_path / "M") as store:
@@ -124,18 +124,18 @@ def test_nothing_is_bought_twice(tmp_path: Path, source: Path) -> None:
     second = Scripted()
     editing = EditorSession(second, tmp_path / "M", EditSettings())
     found = editing.edit_all(jobs(source, "a", "b", "refuse"))
-    assert sorted(second.asked) == ["b", "refuse"], "what was declined is asked once more"
+    assert sorted(second.asked) == ["b", "refuse"], "refused requests are sent again"
     assert editing.progress.cached == 1
     assert len(found) == 3
     source.write_bytes(make_image("pink"))
     third = Scripted()
     EditorSession(third, tmp_path / "M", EditSettings()).edit_all(jobs(source, "a"))
-    assert third.asked == ["a"], "another source is another job"
+    assert third.asked == ["a"], "another source is another request"
     for path in (tmp_path / "M" / STORED_IMAGES).iterdir():
         path.unlink()
     fourth = Scripted()
     EditorSession(fourth, tmp_path / "M", EditSettings()).edit_all(jobs(source, "a"))
-    assert fourth.asked == ["a"], "a picture that is gone is made anew"
+    assert fourth.asked == ["a"], "a deleted image is created again"
 
 
 @pytest.mark.parametrize("note", ["{", "[1]", "{}", '{"file": 7}', '{"file": ".made/' + "a" * 300 + '.png"}'])

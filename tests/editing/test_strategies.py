@@ -1,4 +1,4 @@
-"""Ways of using an editor, on pictures of which everything is known."""
+"""Strategies, on synthetic images with known ground truth."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from creval.touchstone.simulated_editor import SimulatedEditor
 
 
 class Mixed(Editor):
-    """Faithful in three cases of ten, otherwise clumsy."""
+    """An editor that is faithful in three cases of ten, otherwise clumsy."""
 
     name = model = "mixed"
     price = 0.0
@@ -59,7 +59,7 @@ def bench(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def stepped(bench: Path) -> list[Sample]:
-    """Touchstone's samples, which have their requirements as steps."""
+    """Return touchstone's samples. Their requirements are their steps."""
     return list(open_benchmark(bench).dataset.samples)
 
 
@@ -74,7 +74,7 @@ def test_names() -> None:
 
 
 def test_steps_and_all_at_once_agree(bench: Path, tmp_path: Path) -> None:
-    """A faithful editor's steps, one after another, are what it makes of the whole."""
+    """With a faithful editor, sequential steps give the same image as the whole instruction."""
     options = EditorOptions(benchmark_folder=bench)
     images = []
     for name in ("direct", "sequential"):
@@ -85,11 +85,11 @@ def test_steps_and_all_at_once_agree(bench: Path, tmp_path: Path) -> None:
         if name == "sequential":
             assert len(found.intermediate) == sum(len(s.steps) for s in stepped(bench))
     alike = sum(one == two for one, two in zip(*images, strict=True))
-    assert alike >= 9, "in a few, what is asked for depends on its order"
+    assert alike >= 9, "in a few samples, the result depends on the order of the steps"
 
 
 def test_chains_are_shared(bench: Path, tmp_path: Path) -> None:
-    """A sample that is the beginning of another is made on the way to it."""
+    """A sample that is a prefix of another is an intermediate step of it."""
     whole = stepped(bench)[0]
     parts = [replace(whole, id=f"C{n}", steps=whole.steps[:n]) for n in (1, 2, 3)]
     known = {p.id: replace(read_touchstone_samples(bench)[0], id=p.id) for p in parts}
@@ -192,7 +192,7 @@ def test_a_plan_goes_with_the_instruction(bench: Path, tmp_path: Path) -> None:
     found = StrategyRunner(editing, "M", [sample], Strategy(reasoned=True), planner=fail).run()
     (edit,) = found.edits.values()
     assert (edit.status, edit.reason) == (EditStatus.FAILED, "no plan: it declined")
-    assert len(seen) == 1, "nothing is edited without its plan"
+    assert len(seen) == 1, "without a plan, no edit is requested"
 
 
 def test_the_best_of_several_is_as_good_as_the_pool_says(bench: Path, tmp_path: Path) -> None:
@@ -206,7 +206,7 @@ def test_the_best_of_several_as_pixel_picks_it(tmp_path: Path) -> None:
 
 
 def check_best_of(bench: Path, folder: Path, judge: str) -> None:
-    """S rises with N, and lies within three standard errors of what resampling predicts."""
+    """Check that S rises with N and is within three standard errors of the resampled expectation."""
     benchmark = open_benchmark(bench)
     samples = benchmark.dataset.samples
     pool = _pool(benchmark, bench, folder / "pool", judge)
@@ -226,13 +226,13 @@ def check_best_of(bench: Path, folder: Path, judge: str) -> None:
         assert abs(mean - draws.mean()) <= 3 * draws.std() + 1e-9
         means.append(mean)
     assert means == sorted(means)
-    assert means[-1] > means[0] + 3, "N = 8 is worth something"
+    assert means[-1] > means[0] + 3, "N = 8 is clearly better than one candidate"
 
 
 def _judged(
     benchmark: Benchmark, judge: str, folder: Path, edits: Mapping[tuple[str, int], Edit]
 ) -> dict[tuple[str, int], float]:
-    """S of each edit, as the judge alone says."""
+    """Return S of each edit, from the judge's answers only."""
     for (sample, draw), edit in edits.items():
         (folder / "M").mkdir(parents=True, exist_ok=True)
         shutil.copyfile(edit.image or "", folder / "M" / f"{sample}--{draw}.png")
@@ -249,7 +249,7 @@ def _judged(
 
 
 def _pool(benchmark: Benchmark, bench: Path, folder: Path, judge: str) -> Floats:
-    """The judged scores of eight draws of the same editor."""
+    """Return the judged scores of eight draws of the same editor."""
     editing = EditorSession(Mixed(bench), folder, EditSettings())
     edits: dict[tuple[str, int], Edit] = {}
     for draw in range(8):
@@ -262,7 +262,7 @@ def _pool(benchmark: Benchmark, bench: Path, folder: Path, judge: str) -> Floats
 
 
 def test_a_folder_says_what_is_not_there_and_why(bench: Path, tmp_path: Path) -> None:
-    """Pictures under their samples' names, and of the others the reason; judged as any folder."""
+    """Images are saved under their samples' names, and missing ones have a reason."""
     samples = open_benchmark(bench).dataset.samples[:3]
 
     class Choosy(SimulatedEditor):

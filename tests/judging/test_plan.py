@@ -104,7 +104,7 @@ def test_settings_that_do_not_go_together() -> None:
         ({"batch_by": "metrc"}, "did you mean 'metric'"),
         ({"logprobs": True}, "`batch_by` question"),
         ({"repeat": 0}, "`repeat`"),
-        ({"parameters": {"n": 3}}, "creval sets that itself"),
+        ({"parameters": {"n": 3}}, "creval sets this parameter itself"),
     ):
         with pytest.raises(CrevalError, match=sentence):
             Settings(**wrong)

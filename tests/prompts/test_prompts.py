@@ -1,4 +1,4 @@
-"""Texts are filled place by place, named by their content, and replaceable."""
+"""Prompts: placeholders are filled, versions follow the text, and users can override files."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def test_a_paragraph_with_something_to_say_stays() -> None:
     prompt = Prompt("p", "Of {{questions}}, but not {{taken}}.\n\n{{faults}}\n\nBe brief.")
     values = {"questions": "Q?", "taken": "", "faults": ""}
     assert prompt.fill(**values) == "Of Q?, but not .\n\nBe brief."
-    with pytest.raises(CrevalError, match="'p' says nothing"):
+    with pytest.raises(CrevalError, match="'p' is empty"):
         Prompt("p", "Why: {{faults}}").fill(faults="")
 
 
@@ -61,7 +61,7 @@ def test_a_users_own_text_takes_the_place(tmp_path: Path) -> None:
     (tmp_path / "judge.md").write_text("Mine. {{images}} {{questions}} {{format}}")
     assert load_prompt("judge", tmp_path).fill(**FILLED) == "Mine. I. Q1: red? F."
     (tmp_path / "empty").mkdir()
-    with pytest.raises(CrevalError, match=r"holds no judge\.md"):
+    with pytest.raises(CrevalError, match=r"contains no judge\.md"):
         load_prompt("judge", tmp_path / "empty")
 
 
@@ -70,7 +70,7 @@ def test_a_users_own_text_takes_the_place(tmp_path: Path) -> None:
     [
         ("{{images}} {{questions}}", "needs {{format}}"),
         ("{{questions}} {{format}}", "needs {{images}}"),
-        ("{{images}} {{questions}} {{format}} {{x}}", "know {{x}}"),
+        ("{{images}} {{questions}} {{format}} {{x}}", "has no placeholder {{x}}"),
     ],
 )
 def test_a_text_that_cannot_work_is_refused(tmp_path: Path, text: str, sentence: str) -> None:
@@ -85,7 +85,7 @@ def test_a_text_that_cannot_work_is_refused(tmp_path: Path, text: str, sentence:
 
 def test_the_authors_places_are_understood(tmp_path: Path) -> None:
     (tmp_path / "judge.md").write_text("{Image-A} and {Image-B}, {{x}}\n\n{Questions}")
-    with pytest.raises(CrevalError, match=r"know \{\{x\}\}"):
+    with pytest.raises(CrevalError, match=r"has no placeholder \{\{x\}\}"):
         load_prompt("judge", tmp_path)
     (tmp_path / "judge.md").write_text('{Image-A}, {Image-B}: {"a": 1}\n\n{Questions}')
     assert load_prompt("judge", tmp_path).fill(**FILLED) == 'Image 1, Image 2: {"a": 1}\n\nQ1: red?'

@@ -1,1 +1,1 @@
-"""Building benchmarks from images."""
+"""Builders that create benchmarks from images."""

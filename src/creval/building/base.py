@@ -1,4 +1,4 @@
-"""The base of all builders: items in, texts from models, a benchmark out, all replies kept."""
+"""Base class of builders. A builder generates texts with models, stores all replies, and writes a benchmark."""
 
 from __future__ import annotations
 
@@ -27,15 +27,18 @@ T = TypeVar("T")
 
 
 class Builder(ABC, Generic[T]):
-    """Benchmark to be made, or continued.
+    """Builder of a new or resumed benchmark.
 
-    A subclass finds its items when it is opened, tells what each takes (`stages`), makes one (`make`) and saves what
-    was made (`save`). `title` is the benchmark's name, if it is to have one. `unusable` are inputs known to become no
-    item, with the reasons; items of `changed_ids` are paid for although texts of that name are stored.
+    A subclass finds its items in the constructor, estimates the calls of an item (`stages`), builds one item (`make`)
+    and saves the results (`save`).
+
+    - `title`: name of the benchmark, or "".
+    - `unusable`: inputs that cannot become an item, with the reasons.
+    - `changed_ids`: items whose input has changed. Estimates ignore their stored texts.
     """
 
     benchmark: ClassVar[str]
-    unit: ClassVar[str] = "picture"
+    unit: ClassVar[str] = "image"
 
     def __init__(
         self,
@@ -63,33 +66,35 @@ class Builder(ABC, Generic[T]):
         self.title = ""
 
     def _make_fingerprint(self, prompts: Iterable[Prompt], details: Mapping[str, Any]) -> BuildFingerprint:
-        """Return what texts depend on and has to stay the same in a folder."""
+        """Return the settings that affect texts and are fixed for a folder."""
         return build_fingerprint(self.benchmark, self.generator, prompts, **details)
 
     @abstractmethod
     def stages(self) -> Sequence[StageEstimate]:
-        """Return what an item takes on average."""
+        """Return the estimated calls of an average item."""
 
     @abstractmethod
     async def make(self, session: ValidatingSession) -> T:
-        """Make one item."""
+        """Build one item."""
 
     def prepare(self) -> Mapping[str, Any]:
-        """Check what is needed before the first call; return what else the manifest keeps."""
+        """Check the inputs before the first call. Return additional entries of the manifest."""
         return {}
 
     def save(self, result: GenerationResult[T]) -> None:
-        """Save what was made; what cannot be saved is moved to `left_out`."""
+        """Save the results. Results that cannot be saved are moved to `left_out`."""
 
     def record(self, result: GenerationResult[T]) -> Mapping[str, Any]:
-        """Return what the record keeps besides the fingerprint: what the last start left out and why, and what was
-        rejected of that. Rejections of other items are saved with them."""
+        """Return additional entries of `build.json`: the items that were left out, with reasons and rejected replies.
+
+        Rejected replies of other items are saved with the items.
+        """
         left_out = dict(sorted(result.left_out.items()))
         rejected = {name: self.rejections[name] for name in left_out if self.rejections.get(name)}
         return {"left_out": left_out, "rejected": rejected}
 
     def pending_items(self) -> Sequence[GenerationItem]:
-        """Return the items that calls have to be made for."""
+        """Return the items that need calls."""
         return self.items
 
     @property
@@ -97,18 +102,18 @@ class Builder(ABC, Generic[T]):
         return len(self.items)
 
     def warnings(self) -> list[str]:
-        """Return what is to be known before the first call."""
+        """Return notes and warnings to show before the first call."""
         if not self.already_done:
             return []
-        stay = "stays as it is" if self.already_done == 1 else "stay as they are"
-        return [f"{pluralise(self.already_done, self.unit)} done before {stay}."]
+        verb = "exists" if self.already_done == 1 else "exist"
+        return [f"{pluralise(self.already_done, self.unit)} already {verb} and will not be changed."]
 
     def estimate(self) -> list[CostEstimate]:
-        """Estimate what each model will take, besides the texts that are stored already."""
+        """Return the estimated cost of each model, without stored texts."""
         return self.generator.estimate(self.pending_items(), self.stages(), self.changed_ids)
 
     def run(self, watch: ProgressCallback | None = None) -> GenerationResult[T]:
-        """Make what is not made yet, and save it."""
+        """Build the missing items and save them."""
         check_title(self.title)
         save_build_manifest(self.generator, self.fingerprint, self.prepare())
         calls = sum(stage.calls for stage in self.stages())

@@ -1,4 +1,4 @@
-"""What a benchmark's folder keeps about how it was made, and that it stays one thing."""
+"""Provenance of a built benchmark: manifest in the store, `build.json`, and checks that a resumed build is the same."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from creval.store.manifest import require_same, software_versions
 BUILD_RECORD = "build.json"
 _TEXT_MAPPINGS = ("written", "pictures", "given", "left_out")
 BuildFingerprint = Mapping[str, Any]
-"""What texts depend on, which stays the same in a folder."""
+"""Settings that affect texts. They are fixed for a folder."""
 
 
 def build_fingerprint(
     benchmark: str, generator: TextGenerator[Any], prompts: Iterable[Prompt], **details: Any
 ) -> BuildFingerprint:
-    """Return models, prompts and settings, and what else shapes the texts of a benchmark."""
+    """Return models, prompts, settings and other `details` that affect the texts of a benchmark."""
     return {
         "system": benchmark,
         "models": {role: judge.name for role, judge in generator.judges.items()},
@@ -35,27 +35,27 @@ def build_fingerprint(
 
 
 def read_stored_build(folder: Path) -> Mapping[str, Any]:
-    """Return what a folder was begun with. Before the first text, all can be changed."""
-    held = read_stored_texts(folder)
-    return (held.manifest if held.texts else {}) or read_build_record(folder)
+    """Return the stored settings of a folder. They are ignored before the first text, so they can still change."""
+    stored = read_stored_texts(folder)
+    return (stored.manifest if stored.texts else {}) or read_build_record(folder)
 
 
 def require_same_build(folder: Path, fingerprint: BuildFingerprint) -> None:
-    """Refuse to go on in a folder that was begun with something else, or holds a benchmark that was not begun here."""
-    held = read_stored_build(folder)
-    there = [registry.benchmarks.get(name).recognise(folder) for name in registry.benchmarks.names()]
-    if not held and any(found and found.is_relative_to(folder) for found in there):
-        raise CrevalError(f"{folder} holds another benchmark already. Give another `out`.")
-    require_same_fingerprint(folder, held, fingerprint)
+    """Raise `CrevalError` if the folder was started with other settings, or contains a benchmark from elsewhere."""
+    stored = read_stored_build(folder)
+    recognised = [registry.benchmarks.get(name).recognise(folder) for name in registry.benchmarks.names()]
+    if not stored and any(found and found.is_relative_to(folder) for found in recognised):
+        raise CrevalError(f"{folder} already contains another benchmark. Give another `out`.")
+    require_same_fingerprint(folder, stored, fingerprint)
 
 
 def save_build_manifest(
     generator: TextGenerator[Any], fingerprint: BuildFingerprint, facts: Mapping[str, Any] | None = None
 ) -> None:
-    """Write down what is used, and other `facts`."""
+    """Write the manifest: versions, settings, fingerprint and other `facts`."""
     require_same_build(generator.folder, fingerprint)
     settings = generator.settings
-    generator.folder.mkdir(parents=True, exist_ok=True)  # for everybody: benchmarks are passed on
+    generator.folder.mkdir(parents=True, exist_ok=True)  # with default permissions, since benchmarks are shared
     with RunWriter(generator.folder) as store, store.transaction():
         if store.reply_texts():
             require_same_fingerprint(generator.folder, store.manifest, fingerprint)
@@ -64,19 +64,19 @@ def save_build_manifest(
 
 
 def write_build_record(folder: Path, fingerprint: BuildFingerprint, facts: Mapping[str, Any]) -> None:
-    """Write beside a benchmark how it was made, and other `facts`."""
-    made = {name: value for name, value in software_versions().items() if name != "date"}
-    write_json(folder / BUILD_RECORD, {**made, **fingerprint, **facts})
+    """Write `build.json`: versions, fingerprint and other `facts`."""
+    versions = {name: value for name, value in software_versions().items() if name != "date"}
+    write_json(folder / BUILD_RECORD, {**versions, **fingerprint, **facts})
 
 
 def read_build_record(folder: Path) -> dict[str, Any]:
-    """Return what `build.json` says; empty if there is none."""
+    """Return the content of `build.json`, or {} if it does not exist."""
     path = folder / BUILD_RECORD
     if not path.is_file():
         return {}
     record = read_json(path)
     if not isinstance(record, dict) or not all(_is_text_mapping(record.get(name, {})) for name in _TEXT_MAPPINGS):
-        raise CrevalError(f"{path} is not what creval build wrote; put it back or take it away.")
+        raise CrevalError(f"{path} has a form that creval build does not write. Restore it or delete it.")
     return record
 
 
@@ -85,14 +85,14 @@ def _is_text_mapping(content: object) -> bool:
 
 
 def require_same_fingerprint(folder: Path, stored: Mapping[str, Any], fingerprint: BuildFingerprint) -> None:
-    """Refuse to go on in a folder that was begun with something else."""
+    """Raise `CrevalError` if the stored settings differ from the fingerprint."""
     if stored and stored.get("system") != fingerprint["system"]:
-        raise CrevalError(f"{folder} holds something else already. Give another `out`.")
+        raise CrevalError(f"{folder} already contains something else. Give another `out`.")
     require_same(
         stored,
         fingerprint,
         lambda name, before, now: (
-            f"{folder} was begun with {'other' if name.endswith('s') else 'another'} {name} ({before!r}, not "
-            f"{now!r}). Give another `out`, or the same again."
+            f"{folder} was started with {'other' if name.endswith('s') else 'another'} {name} ({before!r}, not "
+            f"{now!r}). Use the same value, or give another `out`."
         ),
     )

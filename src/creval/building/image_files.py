@@ -1,4 +1,4 @@
-"""Which files are the images that a benchmark is made of."""
+"""Image files from which a benchmark is built."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from creval.core.errors import CrevalError
 from creval.core.files import atomic_copy, atomic_write, list_files
 from creval.core.images import ImageError, open_image
 
-# Those at the end are not opened, and reported for that.
+# Formats that creval cannot open. They are listed so that they are reported.
 _SUFFIXES = frozenset((".jpg", ".jpeg", ".png", ".webp", ".gif", ".bmp", ".tif", ".tiff", ".avif", ".jp2", ".ppm"))
 _SUFFIXES |= {".heic", ".heif", ".svg", ".eps", ".psd"}
 
 _RELEASE_SUFFIXES = frozenset({".jpg", ".jpeg", ".png", ".webp"})
-"""The kinds of images that releases have; others are saved as PNG."""
+"""Suffixes of images in releases. Other formats are saved as PNG."""
 
 
 def release_suffix(path: PurePath) -> str:
-    """Return the ending of an image's file in a benchmark."""
+    """Return the suffix of an image file in a benchmark."""
     return path.suffix if path.suffix.casefold() in _RELEASE_SUFFIXES else ".png"
 
 
 def copy_image(image: Path, path: Path) -> None:
-    """Copy an image; one of another kind than its new name says becomes a PNG."""
+    """Copy an image. If the suffixes differ, save it as PNG."""
     if image.suffix == path.suffix:
         atomic_copy(image, path)
     else:
@@ -35,7 +35,7 @@ def copy_image(image: Path, path: Path) -> None:
 
 
 def save_png(image: Image.Image, path: Path) -> None:
-    """Save an image that was made here."""
+    """Save an image as PNG."""
     png = io.BytesIO()
     image.save(png, "PNG")
     atomic_write(path, png.getvalue())
@@ -47,31 +47,31 @@ def write_error_reason(error: ImageError | OSError) -> object:
 
 
 def require_separate(folder: Path, out: Path) -> None:
-    """Refuse to write where the images are."""
+    """Raise `CrevalError` if the images are inside of the output folder."""
     if not folder.is_dir():
-        raise CrevalError(f"{folder} is not a folder of pictures.")
+        raise CrevalError(f"`images` {folder} is not a folder.")
     if folder.resolve().is_relative_to(out.resolve()):
-        raise CrevalError(f"`out` {out} is where the pictures are; give a folder elsewhere.")
+        raise CrevalError(f"`out` {out} contains the images. Give a folder elsewhere.")
 
 
 def list_image_names(folder: Path, out: Path) -> list[str]:
-    """Return the images in a folder and in those inside but `out`, by their paths from there."""
+    """Return the relative paths of all images in a folder and its subfolders, except `out`."""
     require_separate(folder, out)
-    where, made = folder.resolve(), out.resolve()
-    inside = f"{made.relative_to(where).as_posix()}/" if made.is_relative_to(where) else None
-    names = [name for name in find_image_names(folder) if not (inside and name.startswith(inside))]
+    images, output = folder.resolve(), out.resolve()
+    excluded = f"{output.relative_to(images).as_posix()}/" if output.is_relative_to(images) else None
+    names = [name for name in find_image_names(folder) if not (excluded and name.startswith(excluded))]
     if not names:
-        raise CrevalError(f"{folder} holds no picture (JPEG, PNG, WebP ...).")
+        raise CrevalError(f"{folder} contains no images (JPEG, PNG, WebP ...).")
     return names
 
 
 def find_image_names(folder: Path) -> list[str]:
-    """Return the images in a folder and in those inside, by their paths from there."""
+    """Return the relative paths of all images in a folder and its subfolders."""
     return [name for name in list_files(folder) if PurePosixPath(name).suffix.casefold() in _SUFFIXES]
 
 
 def sample_names(names: Sequence[str], limit: int | None, seed: int) -> list[str]:
-    """Draw so many names by chance, in their order; a larger limit adds to them."""
+    """Return a random sample of names, in their order. A larger limit adds names to a smaller sample."""
     shuffled = list(names)
     random.Random(f"pictures {seed}").shuffle(shuffled)  # noqa: S311
     return sorted(shuffled[:limit])

@@ -1,4 +1,4 @@
-"""A table of one's own samples, from a folder of images or from any table: what `creval init samples` writes."""
+"""Sample tables for custom benchmarks, from a folder of images or from a table (`creval init samples`)."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _IMAGE_FIELDS = ("source", "mask", "references")
 
 @dataclass(frozen=True)
 class SampleTable:
-    """A table of samples as it is now: which can be used, and what is wrong with the others."""
+    """A sample table: its usable samples, and the issues of the other rows."""
 
     path: Path
     rows: int
@@ -41,29 +41,30 @@ class SampleTable:
 
     @property
     def issue_counts(self) -> dict[str, int]:
-        """How often each thing is wrong, by what it is."""
+        """Number of issues by rule."""
         return dict(Counter(issue.rule for issue in self.issues))
 
 
 def init_sample_table(
     folder: Path, images: Path | None = None, table: Path | None = None, *, questions: bool = False, name: str = ""
 ) -> SampleTable:
-    """Write samples.csv (of JSONL, samples.jsonl) into a folder unless it holds one, and say what is missing.
+    """Write samples.csv (from JSONL, samples.jsonl) into a folder unless it exists, and check it.
 
-    Images that lie elsewhere are copied. With `questions`, a questions.csv to fill in is written as well.
+    Images outside of the folder are copied. With `questions`, an empty questions.csv is written too.
     """
     if folder.exists() and not folder.is_dir():
-        raise CrevalError(f"{folder} is a file; give a folder.")
+        raise CrevalError(f"{folder} is a file. Give a folder.")
     check_title(name)
-    held = find_table(folder, SAMPLE_FILES)
-    if held and (images or table):
+    existing = find_table(folder, SAMPLE_FILES)
+    if existing and (images or table):
         raise CrevalError(
-            f"{folder} holds {held.name} already. Leave out `images` and `table` to check it, or give another folder."
+            f"{folder} already contains {existing.name}. Leave out `images` and `table` to check it, or give another "
+            "folder."
         )
     copied, unreadable = 0, list[str]()
-    if held is None:
+    if existing is None:
         if images is None and table is None and not folder.is_dir():
-            raise CrevalError(f"{folder} does not exist: give `images` FOLDER or `table` FILE.")
+            raise CrevalError(f"{folder} does not exist. Give `images` FOLDER or `table` FILE.")
         copied, unreadable = _write_table(folder, images, table)
     write_title(folder, name)
     if questions and find_table(folder, QUESTION_FILES) is None:
@@ -71,12 +72,12 @@ def init_sample_table(
     issues = IssueList()
     found = read_own_samples(folder.resolve(), issues)
     return SampleTable(
-        folder / found.table.name, found.rows, found.samples, tuple(issues), held is None, copied, tuple(unreadable)
+        folder / found.table.name, found.rows, found.samples, tuple(issues), existing is None, copied, tuple(unreadable)
     )
 
 
 def _write_table(folder: Path, images: Path | None, table: Path | None) -> tuple[int, list[str]]:
-    """Write a table; return how many images were copied, and which rows could not be read."""
+    """Write a table. Return the number of copied images, and the reasons of unreadable rows."""
     if images is not None and not images.is_dir():
         raise CrevalError(f"`images` {images} is not a folder.")
     gathered = _ImageGatherer(folder, [base for base in (images, table and table.parent) if base])
@@ -85,7 +86,7 @@ def _write_table(folder: Path, images: Path | None, table: Path | None) -> tuple
         found = (images or folder).resolve()
         names = find_image_names(found)
         if not names:
-            raise CrevalError(f"{found} holds no image. Give `images` FOLDER or `table` FILE.")
+            raise CrevalError(f"{found} contains no images. Give `images` FOLDER or `table` FILE.")
         rows = [{"source": gathered.place((found / name).as_posix())} for name in names]
     else:
         for row in read_table(table):
@@ -94,12 +95,12 @@ def _write_table(folder: Path, images: Path | None, table: Path | None) -> tuple
             else:
                 rows.append(_normalise_row(row.cells, gathered))
         if rows and not any({"source", "instruction"} & row.keys() for row in rows):
-            there = ", ".join(list(dict.fromkeys(name for row in rows for name in row))[:8])
+            columns = ", ".join(list(dict.fromkeys(name for row in rows for name in row))[:8])
             raise CrevalError(
-                f"{table} has neither a column 'source' nor 'instruction', but {there}. Rename its columns."
+                f"{table} has neither a column 'source' nor 'instruction', but {columns}. Rename its columns."
             )
         if not rows:
-            raise CrevalError(f"{table} has no row that can be read{f': {unreadable[0]}' if unreadable else ''}.")
+            raise CrevalError(f"{table} has no readable row{f': {unreadable[0]}' if unreadable else ''}.")
     _number_ids(rows)
     as_lines = table is not None and table.suffix.casefold() in (".jsonl", ".ndjson")
     path = folder / SAMPLE_FILES[as_lines]
@@ -110,7 +111,7 @@ def _write_table(folder: Path, images: Path | None, table: Path | None) -> tuple
 
 
 class _ImageGatherer:
-    """Finds the images that a table names, and says where in the benchmark's folder they are to lie."""
+    """Collector of the images that a table names. It assigns each a path in the benchmark's folder."""
 
     def __init__(self, folder: Path, bases: Sequence[Path]) -> None:
         self._folder = folder.resolve()
@@ -120,7 +121,7 @@ class _ImageGatherer:
         self._by_stem: dict[str, list[str]] | None = None
 
     def place(self, named: str) -> str:
-        """Return the name of an image in the benchmark; of one that is not found, the name as it was given."""
+        """Return the path of an image in the benchmark, or the given name if the image is not found."""
         path = self._find(named.replace("\\", "/"))
         if path is None:
             return named
@@ -131,7 +132,7 @@ class _ImageGatherer:
         return self._names[path]
 
     def _find(self, named: str) -> Path | None:
-        """Return the file that a name stands for in one of the folders, by its path, its name or its stem."""
+        """Return the file with a given path, name or stem in one of the folders, or None."""
         if "\0" in named or not named:
             return None
         for base in (self._folder, *self._bases):
@@ -155,14 +156,14 @@ class _ImageGatherer:
         return name
 
     def copy(self) -> int:
-        """Copy what lies elsewhere; return how many images that were."""
+        """Copy images from outside of the folder. Return their number."""
         for path, name in self._names.items():
             atomic_copy(path, self._folder / name)
         return len(self._names)
 
 
 def _normalise_row(cells: Mapping[str, Any], gathered: _ImageGatherer) -> dict[str, Any]:
-    """Return a row under the names that a table of samples has, with its images in their places."""
+    """Return a row with the column names of a sample table and the paths of its images in the benchmark."""
     row: dict[str, Any] = {}
     for column, value in cells.items():
         tag = sample_rows.is_tag(column)
@@ -179,7 +180,7 @@ def _normalise_row(cells: Mapping[str, Any], gathered: _ImageGatherer) -> dict[s
 
 
 def _number_ids(rows: Iterable[dict[str, Any]]) -> None:
-    """Give every row without an id one of its own, made of its image's name."""
+    """Give every row without an id a unique one, from the name of its image."""
     taken = {clean_text(row.get("id")).casefold() for row in rows}
     for row in rows:
         if clean_text(row.get("id")) or not row.get("source"):
@@ -212,7 +213,7 @@ def _format_lines(rows: Iterable[Mapping[str, Any]]) -> str:
 
 
 def _write_questions(folder: Path) -> None:
-    """Write a table with a question to fill in for each row that has an id."""
+    """Write a question table with one empty question for each row that has an id."""
     table = find_table(folder, SAMPLE_FILES)
     rows = read_table(table) if table else []
     out = io.StringIO()

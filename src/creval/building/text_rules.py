@@ -1,4 +1,4 @@
-"""Rules that a written text must keep, each with a name: what breaks one is asked for again."""
+"""Rules for generated texts. A text that violates a rule is requested again."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from creval.parsing.text_checks import (
 _STEP_LIST = re.compile(r"(?:^|\s)(?:step\s+)?[1-9][.):]\s|^\s*[-*•]\s", re.IGNORECASE)
 _MIN_LATIN_SHARE = 0.9
 TextRule = Callable[[str], str]
-"""What is wrong with a text, or nothing."""
+"""Returns the reason why a text violates the rule, or ""."""
 
 
 def garbled_reason(text: str) -> str:
-    """Return how a text fell apart: damaged, in mixed scripts, or more signs than words; empty if it did not."""
+    """Return why a text is garbled (damaged, not in Latin script, or mostly symbols), or ""."""
     if reason := damage_reason(text):
         return reason
     bare = remove_quotes(text)
@@ -38,7 +38,7 @@ def garbled_reason(text: str) -> str:
 
 
 def step_list_reason(text: str) -> str:
-    """Return why a text is no compound instruction, which is not a list."""
+    """Return the reason if a text is a list of steps instead of one instruction, or ""."""
     return "it is a list of steps, not one instruction" if _STEP_LIST.search(text) else ""
 
 
@@ -53,7 +53,7 @@ def length_rule(min_words: int, max_words: int) -> TextRule:
 
 
 def kept_quotes_rule(quoted_texts: Sequence[str]) -> TextRule:
-    """Return the rule that what stood in quotation marks still stands there."""
+    """Return the rule that all quoted texts are still in the text."""
 
     def rule(text: str) -> str:
         lost = [words for words in quoted_texts if words not in text]
@@ -63,7 +63,7 @@ def kept_quotes_rule(quoted_texts: Sequence[str]) -> TextRule:
 
 
 def find_violation(text: str, **extra_rules: TextRule) -> str:
-    """Return the first rule that an instruction breaks, by its name and with the reason; empty if it breaks none.
+    """Return the name and the reason of the first rule that an instruction violates, or "".
 
     >>> find_violation("Add a red red red red kite.")
     'garbled text: something is repeated over and over'
@@ -81,7 +81,7 @@ def find_violation(text: str, **extra_rules: TextRule) -> str:
 
 
 def require_valid(text: str, **extra_rules: TextRule) -> str:
-    """Return a text that breaks no rule, and reject the reply that brought another."""
+    """Return the text. Raises `InvalidReplyError` if it violates a rule."""
     if reason := find_violation(text, **extra_rules):
         raise InvalidReplyError(reason)
     return text

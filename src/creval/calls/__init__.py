@@ -1,1 +1,1 @@
-"""Many paid calls: settings, limits, retries, journal, estimates, text generation."""
+"""Paid calls to models: settings, limits, retries, journal, cost estimates and text generation."""

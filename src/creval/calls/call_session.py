@@ -1,4 +1,4 @@
-"""Sessions of calls to models: judging, editing and text generation run on them."""
+"""Sessions of calls to models. Judging, editing and text generation use them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ T = TypeVar("T")
 
 
 class CallTarget(Protocol):
-    """A judge or an editor: opened before the first call, closed after the last."""
+    """A judge or an editor. It is opened before the first call and closed after the last."""
 
     async def open(self) -> None: ...
 
@@ -32,7 +32,7 @@ class CallTarget(Protocol):
 
 
 class CallSession:
-    """Calls that share a store, a budget in US dollars, a stop signal, progress and a thread pool for images."""
+    """Calls that share a store, a budget in US dollars, a stop signal, a progress and a thread pool for images."""
 
     def __init__(
         self, store: RunWriter, progress: Progress, budget: float | None = None, answer_cache: AnswerCache | None = None
@@ -47,9 +47,9 @@ class CallSession:
         self._loop: asyncio.AbstractEventLoop | None = None
 
     def run(self, work: Callable[[], Awaitable[None]], watch: ProgressCallback | None = None) -> str:
-        """Run `work` to its end, and close the session. Return why it stopped early, or "".
+        """Run `work` and close the session. Return the reason of an early stop, or "".
 
-        The error that stopped it is raised after in-flight calls have ended and are kept.
+        An error that stops the session is raised after in-flight calls have finished and are stored.
         """
         coroutine = self._run(work, watch)
         try:
@@ -63,7 +63,7 @@ class CallSession:
         return self.stop_signal.reason
 
     def _run_in_thread(self, coroutine: Coroutine[None, None, None]) -> None:
-        """Run in another thread, as in a notebook, whose own loop is running already."""
+        """Run in another thread. A notebook needs this, since its own event loop is already running."""
         with ThreadPoolExecutor(1) as thread:
             running = thread.submit(asyncio.run, coroutine)
             while True:
@@ -95,7 +95,7 @@ class CallSession:
 
     @contextlib.contextmanager
     def _interruptible(self) -> Iterator[None]:
-        """Let in-flight calls finish at the first interrupt, but not at the second."""
+        """Handle interrupts: the first lets in-flight calls finish, the second cancels them."""
         loop, task = asyncio.get_running_loop(), asyncio.current_task()
 
         def interrupt() -> None:
@@ -126,8 +126,10 @@ class CallSession:
         work: Callable[[T], Awaitable[None]],
         concurrency: int,
     ) -> None:
-        """Open the targets, and work on what `take` returns until that is None, with `concurrency`
-        workers. An error stops the session: in-flight work finishes, nothing new is started."""
+        """Open the targets and process items with `concurrency` workers, until `take` returns None.
+
+        An error stops the session. In-flight work finishes; no new work is started.
+        """
 
         async def worker() -> None:
             while not self.stop_signal:
@@ -159,7 +161,7 @@ class CallSession:
     async def for_each(
         self, targets: Sequence[CallTarget], items: Iterable[T], work: Callable[[T], Awaitable[None]], concurrency: int
     ) -> None:
-        """Work on each of the items, as `fan_out` does."""
+        """Process each of the items, like `fan_out`."""
         remaining = iter(items)
 
         async def take() -> T | None:

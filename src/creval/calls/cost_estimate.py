@@ -1,4 +1,4 @@
-"""Cost of calls before they are made."""
+"""Estimated cost of planned calls."""
 
 from __future__ import annotations
 
@@ -7,11 +7,15 @@ from dataclasses import dataclass
 
 @dataclass
 class CostEstimate:
-    """Calls to come and calls that are answered already; images, bytes, tokens and money.
+    """Estimated calls, images, bytes, tokens, cost and duration for one model.
 
-    `cost` is none where the price is not known; `unopened` counts edits whose images cannot be opened by their
-    headers. Bytes are known only if every edit was looked at (`exact`). `role` tells models with different tasks apart.
-    `thinking` is the guess of how many tokens each call thinks for, which `tokens_out` holds.
+    - `calls`: calls to make.
+    - `cached`: calls whose replies are already stored.
+    - `size`: bytes of the images. They are known only if every edit was inspected (`exact`).
+    - `cost`: US dollars. None if the price is unknown.
+    - `unopened`: edits whose image headers cannot be read.
+    - `role`: task of the model, if a command uses several models.
+    - `thinking`: estimated reasoning tokens of each call. They are included in `tokens_out`.
     """
 
     judge: str

@@ -1,4 +1,4 @@
-"""Keeping what comes back while asking goes on: committed first, and only then done."""
+"""Journal of replies. Each reply is committed to the store before its call counts as done."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ CallRecord = tuple[CallKey, Reply, Sequence[Verdict]]
 
 
 class CallJournal:
-    """Writes records to a store in a thread of its own.
+    """Writer of call records to a store, in its own thread.
 
     A commit waits two milliseconds, so that a burst of replies becomes one commit.
     """
@@ -34,7 +34,7 @@ class CallJournal:
         self._writer: asyncio.Task[None] | None = None
 
     def record_edit(self, edit: Edit, judged_files: Mapping[str, FileStamp], failure: str = "") -> None:
-        """Keep, with the next records, which images of an edit were looked at, or what is wrong with them."""
+        """Store, with the next records, the judged image files of an edit, or the reason why they are unusable."""
         known = self._edits.get(edit.key, edit)
         known = known._replace(judged_files={**known.judged_files, **judged_files})
         if failure:
@@ -43,40 +43,40 @@ class CallJournal:
         self._changed_edits.add(edit.key)
 
     def was_made(self, call: CallKey) -> bool:
-        """Return whether the store holds a reply to this call, of whatever kind."""
+        """Return whether the store has a reply to this call, with any status."""
         return self._store.has_call(call)
 
     def share(self, judge: str, answers: Mapping[bytes, CachedAnswer]) -> None:
-        """Put answers into the cache for other runs, after the next records."""
+        """Add answers to the cache for other runs, after the next commit."""
         self._shared.append((judge, answers))
 
     async def append(self, records: Sequence[CallRecord]) -> None:
-        """Keep records; when this returns, they outlive a kill."""
-        kept: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._queue.append((records, kept))
+        """Commit records. When this returns, they survive a kill."""
+        committed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._queue.append((records, committed))
         if self._writer is None:
             self._writer = asyncio.create_task(self._write_queue())
-        await kept
+        await committed
 
     async def _write_queue(self) -> None:
         loop = asyncio.get_running_loop()
         while self._queue:
             await asyncio.sleep(_COMMIT_DELAY)
             waiting, self._queue = self._queue, []
-            open_, self._changed_edits = self._changed_edits, set()
-            edits = [self._edits[key] for key in open_]
+            changed, self._changed_edits = self._changed_edits, set()
+            edits = [self._edits[key] for key in changed]
             records = [record for several, _ in waiting for record in several]
             failure: Exception | None = None
             try:
                 await loop.run_in_executor(self._thread, self._commit, edits, records)
             except Exception as error:
-                self._changed_edits |= open_
+                self._changed_edits |= changed
                 failure = _to_user_error(error)
-            for kept in (kept for _, kept in waiting if not kept.done()):
+            for committed in (committed for _, committed in waiting if not committed.done()):
                 if failure is not None:
-                    kept.set_exception(failure)
+                    committed.set_exception(failure)
                 else:
-                    kept.set_result(None)
+                    committed.set_result(None)
             if self._shared and self._answer_cache is not None:
                 shared, self._shared = self._shared, []
                 await loop.run_in_executor(self._thread, _put_all, self._answer_cache, shared)
@@ -88,7 +88,7 @@ class CallJournal:
             self._store.put_replies(records)
 
     async def close(self) -> None:
-        """Keep what is still noted, and end the thread."""
+        """Commit the remaining edits and stop the thread."""
         if self._writer is not None:
             await self._writer
         if self._changed_edits:
@@ -98,18 +98,18 @@ class CallJournal:
 
 def _put_all(cache: AnswerCache, answers: Sequence[tuple[str, Mapping[bytes, CachedAnswer]]]) -> None:
     by_judge: dict[str, dict[bytes, CachedAnswer]] = {}
-    for judge, some in answers:
-        by_judge.setdefault(judge, {}).update(some)
-    for judge, together in by_judge.items():
-        cache.put(judge, together)
+    for judge, answered in answers:
+        by_judge.setdefault(judge, {}).update(answered)
+    for judge, merged in by_judge.items():
+        cache.put(judge, merged)
 
 
 def _to_user_error(error: Exception) -> Exception:
     if isinstance(error, sqlite3.Error | OSError):
         if "full" in str(error):
             return CrevalError(
-                "the disk is full: what was answered before is kept, the last answers could not "
-                "be. Make room, then repeat the command to go on."
+                "the disk is full. Earlier answers are stored, the last ones are lost. "
+                "Free some space, then repeat the command to resume."
             )
         return CrevalError(f"the run can no longer be written ({error}). Repeat the command.")
     return error

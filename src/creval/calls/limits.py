@@ -1,4 +1,4 @@
-"""Limits of calls: slots, pace, budget, stop signal, open files."""
+"""Limits of calls: concurrency, rate, budget, stop signal and open files."""
 
 from __future__ import annotations
 
@@ -14,12 +14,15 @@ _FIRST_WAIT, _LONGEST_WAIT = 0.25, 30.0
 
 
 def backoff(attempt: int, rng: random.Random) -> float:
-    """How long to wait after the n-th failure (from 0): doubling, with jitter."""
+    """Return the seconds to wait after the n-th failure (from 0): exponential, with jitter."""
     return min(_LONGEST_WAIT, _FIRST_WAIT * 2.0 ** min(attempt, 20)) * rng.uniform(0.5, 1.0)
 
 
 class ConcurrencyLimiter:
-    """Slots for calls to one model, halved when it is overloaded; starts are spaced to keep rates per minute."""
+    """Concurrency and rate limit of calls to one model.
+
+    The number of slots is halved when the model is overloaded. Starts of calls are spaced to keep rates per minute.
+    """
 
     def __init__(
         self, max_concurrency: int, requests_per_minute: float | None = None, tokens_per_minute: float | None = None
@@ -29,13 +32,13 @@ class ConcurrencyLimiter:
         self.in_flight = 0
         self._seconds_per_request = 60.0 / requests_per_minute if requests_per_minute else 0.0
         self._seconds_per_token = 60.0 / tokens_per_minute if tokens_per_minute else 0.0
-        self._next_start = 0.0  # when the next call may begin, by the pace
-        self._paused_until = 0.0  # and by the server's wish
+        self._next_start = 0.0  # earliest start of the next call by the rate limit
+        self._paused_until = 0.0  # earliest start that the server asked for
         self._last_halved = 0.0
         self._waiters: deque[asyncio.Future[None]] = deque()
 
     async def acquire(self, tokens: float = 0.0, stop_signal: StopSignal | None = None) -> float:
-        """Wait for a slot and for its time, or for the signal to stop; return when the call begins."""
+        """Wait for a slot and the rate limit, or for the stop signal. Return the start time of the call."""
         while self.in_flight >= max(1, int(self.current_limit)):
             waiter = asyncio.get_running_loop().create_future()
             self._waiters.append(waiter)
@@ -45,33 +48,36 @@ class ConcurrencyLimiter:
                 self._wake_waiters()
                 raise
         self.in_flight += 1
-        begins = max(time.monotonic(), self._next_start)
-        self._next_start = begins + max(self._seconds_per_request, self._seconds_per_token * tokens)
+        start = max(time.monotonic(), self._next_start)
+        self._next_start = start + max(self._seconds_per_request, self._seconds_per_token * tokens)
         try:
-            # While one waits for its turn, the server may ask for more time.
-            while (left := max(begins, self._paused_until) - time.monotonic()) > 0 and not stop_signal:
+            # The server may ask for a longer pause while this call waits.
+            while (left := max(start, self._paused_until) - time.monotonic()) > 0 and not stop_signal:
                 await (stop_signal.sleep(left) if stop_signal is not None else asyncio.sleep(left))
         except asyncio.CancelledError:
             self.release()
             raise
-        return max(begins, time.monotonic())
+        return max(start, time.monotonic())
 
     def release(self) -> None:
-        """Give the slot back."""
+        """Release the slot."""
         self.in_flight -= 1
         self._wake_waiters()
 
     def correct_tokens(self, estimated: float, actual: float) -> None:
-        """A call that was guessed to take so many tokens took others."""
+        """Correct the rate limit by the actual number of tokens of a call."""
         self._next_start += self._seconds_per_token * (actual - estimated)
 
     def record_success(self) -> None:
-        """A call was answered: one more slot for each round of answers, or a tenth more."""
+        """Raise the limit after an answer, by about one slot for each round of answers."""
         self.current_limit = min(float(self.max_concurrency), self.current_limit + max(1.0 / self.current_limit, 0.1))
         self._wake_waiters()
 
     def record_overload(self, started_at: float, retry_after: float | None) -> None:
-        """A call that began then was turned away: half the slots, once for calls of one time."""
+        """Halve the slots after an overload, once for all calls that were started before the last halving.
+
+        `retry_after` pauses new calls by that many seconds.
+        """
         now = time.monotonic()
         if started_at >= self._last_halved:
             self.current_limit = max(1.0, self.current_limit / 2)
@@ -89,7 +95,7 @@ class ConcurrencyLimiter:
 
 
 class StopSignal:
-    """The signal to stop: workers finish what is under way and begin nothing new."""
+    """Stop signal. In-flight calls finish; no new calls are started."""
 
     def __init__(self) -> None:
         self.reason = ""
@@ -108,13 +114,13 @@ class StopSignal:
         await self._event.wait()
 
     async def sleep(self, seconds: float) -> None:
-        """Sleep, but no longer than until the signal comes."""
+        """Sleep, but wake up when the signal is set."""
         with suppress(asyncio.TimeoutError):
             await asyncio.wait_for(self.wait(), seconds)
 
 
 class Budget:
-    """What may still be spent; what calls under way may cost is set aside."""
+    """Remaining budget. Reserves the estimated cost of in-flight calls."""
 
     def __init__(self, limit: float | None, spent: float) -> None:
         self.limit, self.spent = limit, spent
@@ -122,7 +128,10 @@ class Budget:
         self._settlement = asyncio.Event()
 
     async def reserve(self, cost: float, stop_signal: StopSignal) -> bool:
-        """Set money aside, if need be when calls under way have cost less; whether there is any."""
+        """Reserve the cost of a call. Return False if the budget does not allow it.
+
+        If in-flight calls may still cost less than estimated, wait for them first.
+        """
         while self.limit is not None and self.spent + sum(self._reserved) + cost > self.limit:
             if not self._reserved or stop_signal:
                 return False
@@ -132,14 +141,14 @@ class Budget:
         return True
 
     def settle(self, reserved: float, cost: float) -> None:
-        """A call for which so much was set aside has cost so much."""
+        """Replace the reserved cost of a call with its actual cost."""
         self._reserved.remove(reserved)
         self.spent += cost
         self._settlement.set()
 
 
 def raise_open_file_limit(needed: int) -> None:
-    """Let this process open as many files and connections as it needs, as far as it may."""
+    """Raise the limit of open files and connections of this process, if the system allows it."""
     try:
         import resource
     except ImportError:  # Windows has no such limit
@@ -152,6 +161,6 @@ def raise_open_file_limit(needed: int) -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
     if resource.getrlimit(resource.RLIMIT_NOFILE)[0] < needed:
         raise CrevalError(
-            f"this machine lets a process open {most} files and connections, and `concurrency` "
-            f"needs {needed}: lower it, or allow more (ulimit -n)."
+            f"`concurrency` needs {needed} open files and connections, but this machine allows {most} for a process. "
+            "Lower it, or raise the limit (ulimit -n)."
         )

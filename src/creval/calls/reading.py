@@ -1,4 +1,4 @@
-"""Reading what models wrote while other calls go on."""
+"""Parsing of replies without blocking the event loop."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from collections.abc import Callable
 from typing import TypeVar
 
 T = TypeVar("T")
-_SHORT_TEXT = 10_000  # characters of a text that is read at once
+_SHORT_TEXT = 10_000  # characters; shorter texts are parsed without a thread
 
 
 async def read_text(text: str, read: Callable[[], T]) -> T:
-    """Return what `read` makes of a text: of a long one in a thread, so that the event loop hears a stop signal.
+    """Return the result of `read` for a text. A long text is read in a thread, so that stop signals are handled.
 
-    The time that a text can take is bounded: readers are linear, and of a reply `MAX_REPLY_CHARS` are read.
+    The time is bounded: parsers are linear, and at most `MAX_REPLY_CHARS` characters of a reply are parsed.
     """
     return read() if len(text) <= _SHORT_TEXT else await asyncio.to_thread(read)

@@ -1,6 +1,6 @@
-"""Making one model's calls: slots, pace, money, and trying again what brought no answer.
+"""Calls to one model within its limits and the budget, with retries.
 
-A call is any request that may fail and be made again, of a judge or of an editor.
+A call is a request to a judge or an editor. It may fail and be retried.
 """
 
 from __future__ import annotations
@@ -26,18 +26,21 @@ if TYPE_CHECKING:
 R = TypeVar("R")
 A = TypeVar("A")
 
-_MAX_CONSECUTIVE_FAILURES = 8  # calls given up, none answered between them: something is wrong
+_MAX_CONSECUTIVE_FAILURES = 8  # failed calls without an answered one between them
 _MAX_CONNECTION_FAILURES = 3
 
 
 @dataclass
 class Progress:
-    """What a run has done so far.
+    """Progress of a run.
 
-    `calls` are those planned, and those added because a reply left something open; `done` those that are through, of
-    which `cached` needed no asking; `shared` of these were answered in another run, for `saved` US dollars.
-    `measurements_done` counts what metrics measured. `tokens_estimated` says that a server does not count its tokens,
-    so they and the cost are estimates; `unpriced` that some prices are unknown.
+    - `calls`: planned calls, and calls added to re-ask unanswered questions.
+    - `done`: finished calls.
+    - `cached`: finished calls whose replies were already stored.
+    - `shared`: cached calls that were answered in another run. They save `saved` US dollars.
+    - `measurements_total`, `measurements_done`: planned and finished measurements of metrics.
+    - `tokens_estimated`: the server does not report tokens, so tokens and cost are estimates.
+    - `unpriced`: some prices are unknown.
     """
 
     calls: int = 0
@@ -64,12 +67,12 @@ class Progress:
 
     @property
     def spent(self) -> float | None:
-        """US dollars; none where not all prices are known."""
+        """Cost in US dollars. None if a price is unknown."""
         return None if self.unpriced else self.cost
 
     @property
     def calls_answered(self) -> int:
-        """Requests that brought a reply: what is called a call wherever calls are counted."""
+        """Number of requests that were answered. This is the number of calls that users see."""
         return self.requests_sent - self.error_counts.total() - self.in_flight
 
 
@@ -77,7 +80,7 @@ ProgressCallback = Callable[[Progress], None]
 
 
 class Usage(NamedTuple):
-    """What a call takes, as a guess, or took, as far as that is known: tokens, and US dollars."""
+    """Tokens and US dollars of a call, estimated or reported. Unknown values are None."""
 
     tokens_in: float | None = 0
     tokens_out: float | None = 0
@@ -90,7 +93,7 @@ class Usage(NamedTuple):
 
 @dataclass(frozen=True)
 class CompletedCall(Generic[A]):
-    """An answer, what it cost with all attempts if that is known, its latency, and which attempt it was."""
+    """Response of a call, its cost over all attempts (None if unknown), its latency, and the number of the attempt."""
 
     response: A
     cost: float | None
@@ -99,11 +102,14 @@ class CompletedCall(Generic[A]):
 
 
 class CallStoppedError(Exception):
-    """A call that was not made because the signal to stop had come."""
+    """The call was not made because the stop signal was set."""
 
 
 class RetryingCaller(ABC, Generic[R, A]):
-    """Makes calls to one model, each until it is answered or given up; `has_succeeded`: it answered before."""
+    """Caller of one model. Retries each call until it is answered or has failed for the last time.
+
+    `has_succeeded` means that the model has answered before, e.g. in an earlier start of the run.
+    """
 
     def __init__(
         self,
@@ -127,26 +133,29 @@ class RetryingCaller(ABC, Generic[R, A]):
 
     @abstractmethod
     def estimate_usage(self, request: R) -> Usage:
-        """What it will take."""
+        """Return the estimated usage of a request."""
 
     @abstractmethod
     def read_usage(self, response: A) -> Usage:
-        """What it took."""
+        """Return the reported usage of a response."""
 
     async def call(self, request: R) -> CompletedCall[A]:
-        """The answer; `CallError` where there is none, `CallStoppedError` where it was not asked for."""
-        wasted, before = 0.0, None
+        """Return the answer.
+
+        Raises `CallError` if all attempts failed, and `CallStoppedError` if the call was not made.
+        """
+        wasted, previous = 0.0, None
         for attempt in range(1, self._attempts + 1):
             if self._stop_signal:
                 raise CallStoppedError
-            guess = self.estimate_usage(request)
-            aside = guess.cost or 0.0
-            began = await self._limiter.acquire(guess.tokens, self._stop_signal)
+            estimate = self.estimate_usage(request)
+            reserved = estimate.cost or 0.0
+            started = await self._limiter.acquire(estimate.tokens, self._stop_signal)
             self.progress.in_flight += 1
             try:
                 if self._stop_signal:
                     raise CallStoppedError
-                if not await self._budget.reserve(aside, self._stop_signal):
+                if not await self._budget.reserve(reserved, self._stop_signal):
                     self._stop_signal.set("budget")
                     raise CallStoppedError
                 cost = 0.0
@@ -154,38 +163,38 @@ class RetryingCaller(ABC, Generic[R, A]):
                 sent_at = time.monotonic()
                 try:
                     answer = await self.send(request)
-                    took = self.read_usage(answer)
-                    cost = aside if took.cost is None else took.cost
-                except CallError as fault:
-                    cost = aside if fault.billed else 0.0
+                    usage = self.read_usage(answer)
+                    cost = reserved if usage.cost is None else usage.cost
+                except CallError as error:
+                    cost = reserved if error.billed else 0.0
                     raise
                 finally:
-                    self._budget.settle(aside, cost)
-            except CallError as fault:
+                    self._budget.settle(reserved, cost)
+            except CallError as error:
                 wasted += cost
                 self.progress.cost += cost
-                fault.cost = wasted
-                self.progress.error_counts[fault.kind] += 1
-                if fault.overloaded:
-                    self._limiter.record_overload(began, fault.retry_after)
-                if not fault.retryable or attempt == self._attempts or fault.repeats(before):
+                error.cost = wasted
+                self.progress.error_counts[error.kind] += 1
+                if error.overloaded:
+                    self._limiter.record_overload(started, error.retry_after)
+                if not error.retryable or attempt == self._attempts or error.repeats(previous):
                     raise
-                before = fault
-                self._check_reachable(fault)
-                wait = max(backoff(attempt - 1, self._rng), fault.retry_after or 0.0)
+                previous = error
+                self._check_reachable(error)
+                wait = max(backoff(attempt - 1, self._rng), error.retry_after or 0.0)
             else:
                 self._limiter.record_success()
-                if took.tokens_in is None or took.tokens_out is None:
+                if usage.tokens_in is None or usage.tokens_out is None:
                     self.progress.tokens_estimated = True
-                    self.progress.tokens_in += round(guess.tokens_in or 0)
-                    self.progress.tokens_out += round(guess.tokens_out or 0)
+                    self.progress.tokens_in += round(estimate.tokens_in or 0)
+                    self.progress.tokens_out += round(estimate.tokens_out or 0)
                 else:
-                    self._limiter.correct_tokens(guess.tokens, took.tokens)
+                    self._limiter.correct_tokens(estimate.tokens, usage.tokens)
                 self.progress.cost += cost
-                known = guess.cost is not None or took.cost is not None
-                self.progress.unpriced |= not known and bool(guess.tokens)
-                whole = cost + wasted if known else None
-                return CompletedCall(answer, whole, time.monotonic() - sent_at, attempt)
+                known = estimate.cost is not None or usage.cost is not None
+                self.progress.unpriced |= not known and bool(estimate.tokens)
+                total = cost + wasted if known else None
+                return CompletedCall(answer, total, time.monotonic() - sent_at, attempt)
             finally:
                 self.progress.in_flight -= 1
                 self._limiter.release()
@@ -193,39 +202,42 @@ class RetryingCaller(ABC, Generic[R, A]):
         raise CallStoppedError
 
     def _check_reachable(self, error: CallError) -> None:
-        """A server that was never reached is not waited for: the address is wrong, or it is off."""
+        """Raise `ProviderUnusable` after several failed connections to a server that was never reached.
+
+        Its address is wrong, or it is not running.
+        """
         if self._has_succeeded or error.kind != "no connection":
             return
         self._connection_failures += 1
         if self._connection_failures >= _MAX_CONNECTION_FAILURES:
-            raise ProviderUnusable(f"{self.name} cannot be reached ({error}). Is it running there?")
+            raise ProviderUnusable(f"{self.name} cannot be reached ({error}). Is the server running at this address?")
 
     def record_success(self, response: A) -> None:
-        """A call was answered, and its answer is kept."""
+        """Count an answered call, after its answer was stored."""
         self._has_succeeded, self._consecutive_failures = True, 0
-        took = self.read_usage(response)
-        self.progress.tokens_in += int(took.tokens_in or 0)
-        self.progress.tokens_out += int(took.tokens_out or 0)
+        usage = self.read_usage(response)
+        self.progress.tokens_in += int(usage.tokens_in or 0)
+        self.progress.tokens_out += int(usage.tokens_out or 0)
 
     def record_failure(self, error: CallError) -> None:
-        """A call was given up. `ProviderUnusable` where that happens too often to go on."""
+        """Count a failed call. Raises `ProviderUnusable` after too many failures in a row."""
         self._consecutive_failures += 1
-        # A request that is bad says nothing about others, once one was answered.
+        # If the model has answered before, a bad request is not a sign that it is unusable.
         if self._consecutive_failures >= _MAX_CONSECUTIVE_FAILURES and (error.retryable or not self._has_succeeded):
             which = "last" if self._has_succeeded else "first"
             raise ProviderUnusable(
                 f"{self.name}: none of the {which} {self._consecutive_failures} calls was answered ({error})."
-                " What was answered before is kept; repeat the command to go on."
+                " Earlier answers are stored. Repeat the command to resume."
             )
 
     def failed_reply(self, error: CallError, text: str | None = None) -> Reply:
-        """Return the reply to keep of a call that was given up."""
+        """Return the reply to store for a failed call."""
         status = VerdictStatus.REFUSED if error.kind in REFUSALS else VerdictStatus.FAILED
         return Reply(status, text, self.name, self._attempts, cost=error.cost or None)
 
 
 class JudgeCaller(RetryingCaller[JudgeRequest, JudgeResponse]):
-    """Makes the calls to one judge."""
+    """Caller of one judge."""
 
     def __init__(
         self, judge: Judge, settings: ChatSettings, session: CallSession, *, has_succeeded: bool = False

@@ -1,4 +1,4 @@
-"""Settings of calls to models, and of judging."""
+"""Settings of calls to models and of judging."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
     from creval.stats.elimination import StoppingRule
 
 BATCH_MODES = ("question", "metric", "sample")
-"""What is asked in one call: one question, all of a metric, or all about an edit."""
+"""Questions of one call: one question, all questions of a metric, or all questions about an edit."""
 _COUNT_BOUNDS = {"concurrency": (1, 4096), "attempts": (1, 1000), "retries": (0, 100), "repeat": (1, 1000)}
 
 
 @dataclass(frozen=True)
 class CallSettings:
-    """Settings of all calls: their pace, attempts each, and the budget in US dollars for the whole folder."""
+    """Settings of all calls: concurrency, rate, attempts for each call, and the budget of the folder in US dollars."""
 
     concurrency: int = 32
     attempts: int = 12
@@ -37,7 +37,7 @@ class CallSettings:
             require_count(name, getattr(self, name, low), low, high)
 
     def estimate_seconds(self, calls: int, seconds_per_call: float) -> float:
-        """How long so many calls take."""
+        """Return the estimated seconds for a number of calls."""
         rate = self.requests_per_minute or math.inf
         return max(calls * seconds_per_call / self.concurrency, 60 * calls / rate)
 
@@ -46,7 +46,8 @@ class CallSettings:
 class ChatSettings(CallSettings):
     """Settings of calls to models that answer with text: judges, writers, planners.
 
-    `retries` counts repeats of calls with unusable answers; `metric_models` are the models to measure with, by slot.
+    - `retries`: repeats of calls with unusable answers.
+    - `metric_models`: models that metrics use, by slot.
     """
 
     image_fit: str = "provider"
@@ -67,15 +68,15 @@ class ChatSettings(CallSettings):
             require_known("use of a model", name, model_slots())
         taken = {"model", "messages", "n", "stream", "response_format", "logprobs", "top_logprobs"}
         for name in sorted(taken & self.parameters.keys()):
-            raise CrevalError(f"`parameters` {name}: creval sets that itself.")
+            raise CrevalError(f"`parameters` {name}: creval sets this parameter itself.")
         if "temperature" in self.parameters:
-            raise CrevalError("give the temperature as `temperature`, not with `parameters`.")
+            raise CrevalError("give the temperature as `temperature`, not in `parameters`.")
         try:
             json.dumps([dict(self.parameters), self.temperature, self.timeout], allow_nan=False)
         except ValueError as error:
-            raise CrevalError("`parameters`, `temperature` and `timeout` take finite numbers.") from error
+            raise CrevalError("`parameters`, `temperature` and `timeout` must be finite numbers.") from error
         if not 0 < self.timeout <= 86400:
-            raise CrevalError("`timeout` takes up to 86400 seconds.")
+            raise CrevalError("`timeout` must be more than 0 and at most 86400 seconds.")
 
     def judge_options(self) -> JudgeOptions:
         return JudgeOptions(
@@ -88,22 +89,23 @@ class ChatSettings(CallSettings):
         )
 
     def check_prices(self, judges: Iterable[Judge]) -> None:
-        """Refuse a budget where a model's price is not known: it could not be kept."""
+        """Raise `CrevalError` if there is a budget and the price of a judge is unknown."""
         for judge in judges if self.budget is not None else ():
             if judge.price is None:
                 raise CrevalError(
-                    f"`budget` needs the price of {judge.name}: add `price` IN,OUT in US dollars for a million tokens."
+                    f"`budget` needs the price of {judge.name}. Add `price` IN,OUT in US dollars per million tokens."
                 )
 
 
 @dataclass(frozen=True)
 class JudgeSettings(ChatSettings):
-    """Settings of a run of `judge`; those that affect answers (`answer_affecting`) stay the same throughout a run.
+    """Settings of a judging run. Those that affect answers (`answer_affecting`) are fixed for a run.
 
-    `cache` takes answers that other runs have paid for, and shares those of this run.
-    `reasoning` lets judges reason before they answer, or not; None leaves it to each question. `stopping_rule` is what
-    is to be decided, after which nothing more is asked. If a user's code that judges or measures has changed,
-    `keep_old` keeps its older answers, `redo` asks for all of them again.
+    - `cache`: reuse answers of other runs, and share the answers of this run with them.
+    - `reasoning`: whether judges reason before they answer. None uses the default of each question.
+    - `stopping_rule`: rule of early stopping.
+    - `keep_old`: if a custom judge or metric has changed, keep its earlier answers.
+    - `redo`: if a custom judge or metric has changed, ask for all its answers again.
     """
 
     batch_by: str = "metric"
@@ -121,16 +123,16 @@ class JudgeSettings(ChatSettings):
     cache: bool = True
 
     def __post_init__(self) -> None:
-        require_known("way to ask", self.batch_by, BATCH_MODES)
+        require_known("batch mode", self.batch_by, BATCH_MODES)
         super().__post_init__()
         if self.logprobs and self.batch_by != "question":
-            raise CrevalError("`logprobs` takes one question a call: add `batch_by` question.")
+            raise CrevalError("`logprobs` needs one question per call: add `batch_by` question.")
 
     def judge_options(self) -> JudgeOptions:
         return replace(super().judge_options(), logprobs=self.logprobs, repeat=self.repeat)
 
     def answer_affecting(self) -> dict[str, Any]:
-        """What an answer depends on besides judge, question and pictures."""
+        """Return the settings that affect answers, besides judge, question and images."""
         return {
             "ask": self.batch_by,
             "image_fit": self.image_fit,

@@ -1,7 +1,7 @@
-"""Texts from models, as building a benchmark needs them: each asked for once, kept, and resumed.
+"""Text generation for building benchmarks and for plans: each text is requested once, stored, and reused on resume.
 
-An item is processed by a pipeline: a coroutine that asks for one text after another through its `ItemSession`. Replies
-are kept under all that was asked, so a pipeline that runs again gets the same texts without a call.
+An item is processed by a pipeline: a coroutine that requests one text after another through its `ItemSession`. Replies
+are stored under their complete request, so a pipeline that runs again gets the same texts without a call.
 """
 
 from __future__ import annotations
@@ -36,18 +36,18 @@ T = TypeVar("T")
 
 
 class GenerationItem(NamedTuple):
-    """What texts are written for: its name, and its picture if it has one."""
+    """Item to generate texts for: its id, and its image if it has one."""
 
     id: str
     image: Path | None = None
 
 
 class GenerationFailedError(Exception):
-    """A text that did not come: the model declined, or every attempt failed."""
+    """A text could not be generated: the model declined, or every attempt failed."""
 
 
 class StageEstimate(NamedTuple):
-    """What one stage of a pipeline takes for each picture, as a guess before it runs."""
+    """Estimated calls, words and tokens of one stage of a pipeline, for each item."""
 
     role: str
     calls: float
@@ -58,7 +58,12 @@ class StageEstimate(NamedTuple):
 
 @dataclass
 class GenerationResult(Generic[T]):
-    """What pipelines made, why others made nothing, how many items were made before, and why it stopped early."""
+    """Results of pipelines by item id.
+
+    - `left_out`: items without a result, with the reason.
+    - `stopped`: reason of an early stop, or "".
+    - `already_done`: number of items that were finished before this start.
+    """
 
     progress: Progress
     results: dict[str, T] = field(default_factory=dict)
@@ -69,17 +74,17 @@ class GenerationResult(Generic[T]):
 
     @property
     def share_left_out(self) -> float:
-        """Of all that were to be made, now or before."""
+        """Share of items without a result, including items that were finished before this start."""
         return len(self.left_out) / max(1, self.already_done + len(self.results) + len(self.left_out))
 
     def leave_out(self, name: str, why: str) -> None:
-        """Take back what was made, with the reason."""
+        """Remove the result of an item and record the reason."""
         self.left_out[name] = why
         del self.results[name]
 
 
 class ItemSession:
-    """Where one item's texts are asked for."""
+    """Requests for the texts of one item."""
 
     def __init__(self, generator: TextGenerator[T], item: GenerationItem) -> None:
         self.item = item
@@ -96,15 +101,17 @@ class ItemSession:
         image_paths: Sequence[Path] | None = None,
         **places: str,
     ) -> str:
-        """Return a model's text on the item's image or those given; `GenerationFailedError` if there is none.
+        """Return a model's text about the item's image, or about `image_paths`.
 
-        Another `attempt` asks the same again. The schema of a `ReplyFormat` in the place `format` is sent too.
+        Raises `GenerationFailedError` if there is no text. Another `attempt` sends the same request again. If `format`
+        is a `ReplyFormat`, its schema is sent too.
         """
         if image_paths is None:
             image_paths = [self.item.image] if self.item.image else []
         images = [await self._get_image(role, path) for path in image_paths]
-        form = places.get("format")
-        schema = form.schema if isinstance(form, ReplyFormat) and "format" in prompt.placeholders else None
+        reply_format = places.get("format")
+        sends_format = "format" in prompt.placeholders
+        schema = reply_format.schema if isinstance(reply_format, ReplyFormat) and sends_format else None
         text = prompt.fill(**places)
         digest = hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=16).hexdigest()
         call_key = CallKey(
@@ -120,7 +127,7 @@ class ItemSession:
         return await self._generator.generate(call_key, request)
 
     async def _get_image(self, role: str, path: Path) -> EncodedImage:
-        """A picture as a role's model takes it, made once."""
+        """Return an image as encoded for the model of a role. It is encoded once."""
         if (role, path) not in self._encoded:
             self._encoded[role, path] = self._generator.encode_image(role, path)
         return await asyncio.shield(self._encoded[role, path])
@@ -134,7 +141,10 @@ ItemPipeline = Callable[[ItemSession], Awaitable[T]]
 
 
 class TextGenerator(Generic[T]):
-    """Models by role (`writer`, `asker` ...); what items ask alike in one of `shared_stages` is asked once for all."""
+    """Text generation with one model for each role (`writer`, `asker` ...).
+
+    In `shared_stages`, a request that several items have in common is sent once.
+    """
 
     def __init__(
         self,
@@ -150,16 +160,16 @@ class TextGenerator(Generic[T]):
         self.judges: dict[str, Judge] = {}
         options = replace(settings.judge_options(), key_optional=dry_run)
         for role, spec in roles.items():
-            heat = (temperatures or {}).get(role, options.temperature)
-            found = open_judges(spec, replace(options, temperature=heat, option_name=role))
+            temperature = (temperatures or {}).get(role, options.temperature)
+            found = open_judges(spec, replace(options, temperature=temperature, option_name=role))
             if len(found) != 1:
                 raise CrevalError(f"`{role}` takes one model, not a panel.")
             self.judges[role] = found[0]
         manifest, stored = read_stored_texts(self.folder)
-        begun_with = [*manifest.values(), *manifest.get("models", {}).values()]
+        manifest_names = [*manifest.values(), *manifest.get("models", {}).values()]
         for role, judge in self.judges.items():
             adopt_stored_name(
-                judge, {name for name, other, _ in stored if other == role} or filter(_is_text, begun_with)
+                judge, {name for name, other, _ in stored if other == role} or filter(_is_text, manifest_names)
             )
         settings.check_prices(self.judges.values())
         self._resize_rules = {
@@ -173,35 +183,38 @@ class TextGenerator(Generic[T]):
     def estimate(
         self, items: Sequence[GenerationItem], stages: Sequence[StageEstimate], changed_ids: Container[str] = ()
     ) -> list[CostEstimate]:
-        """What each role will take for these items besides texts that are kept; those of `changed_ids` do not count."""
+        """Return the estimated cost of each role for these items, without stored texts.
+
+        Stored texts of items in `changed_ids` are not reused.
+        """
         found = []
-        held = read_stored_texts(self.folder).texts
+        texts = read_stored_texts(self.folder).texts
         for role, judge in self.judges.items():
-            mine = [stage for stage in stages if stage.role == role]
-            made = CostEstimate(judge.name, pace=judge.seconds_per_call, exact=False, role=role)
+            of_role = [stage for stage in stages if stage.role == role]
+            estimate = CostEstimate(judge.name, pace=judge.seconds_per_call, exact=False, role=role)
             seen = [tokens for item in items[:50] if (tokens := self._count_image_tokens(judge, item)) is not None]
             image = sum(seen) / len(seen) if seen else 0.0
-            kept = [
-                0 if item.id in changed_ids else held[judge.name, role, replace_lone_surrogates(item.id)]
+            stored = [
+                0 if item.id in changed_ids else texts[judge.name, role, replace_lone_surrogates(item.id)]
                 for item in items
             ]
-            made.cached = sum(kept)
-            each = sum(stage.calls for stage in mine)
-            left = sum(max(0.0, 1 - number / each) for number in kept) if each else 0.0
-            for stage in mine:
+            estimate.cached = sum(stored)
+            calls_per_item = sum(stage.calls for stage in of_role)
+            left = sum(max(0.0, 1 - number / calls_per_item) for number in stored) if calls_per_item else 0.0
+            for stage in of_role:
                 calls = stage.calls * left
-                made.calls += round(calls)
-                made.images += round(calls * stage.images)
-                made.tokens_in += calls * (stage.words * 1.4 + stage.images * image)
-                made.tokens_out += calls * (stage.tokens_out + judge.thinking_tokens)
+                estimate.calls += round(calls)
+                estimate.images += round(calls * stage.images)
+                estimate.tokens_in += calls * (stage.words * 1.4 + stage.images * image)
+                estimate.tokens_out += calls * (stage.tokens_out + judge.thinking_tokens)
             if judge.price is not None:
-                made.cost = judge.price.cost(made.tokens_in, made.tokens_out)
-            made.seconds = self.settings.estimate_seconds(made.calls, made.pace)
-            found.append(made)
+                estimate.cost = judge.price.cost(estimate.tokens_in, estimate.tokens_out)
+            estimate.seconds = self.settings.estimate_seconds(estimate.calls, estimate.pace)
+            found.append(estimate)
         return found
 
     def _count_image_tokens(self, judge: Judge, item: GenerationItem) -> float | None:
-        """The tokens that a picture takes."""
+        """Return the number of tokens of an item's image, or None if it has none or it is unreadable."""
         if item.image is None:
             return None
         try:
@@ -218,27 +231,27 @@ class TextGenerator(Generic[T]):
         calls: float = 1.0,
         watch: ProgressCallback | None = None,
     ) -> GenerationResult[T]:
-        """Run a pipeline for each item; `calls` is how many each is expected to make."""
-        wrote: GenerationResult[T] = GenerationResult(Progress(calls=round(calls * len(items))))
+        """Run a pipeline for each item. `calls` is the expected number of calls for each item."""
+        result: GenerationResult[T] = GenerationResult(Progress(calls=round(calls * len(items))))
         raise_open_file_limit(2 * self.settings.concurrency * len(self.judges) + 64)
-        self.folder.mkdir(parents=True, exist_ok=True)  # for everybody: benchmarks are passed on
+        self.folder.mkdir(parents=True, exist_ok=True)  # with default permissions, since benchmarks are shared
         with RunWriter(self.folder) as store:
             self._cached_texts = store.reply_texts()
             with store.transaction():
                 store.put_edits(Edit(EditKey(role, item.id)) for item in items for role in self.judges)
-            self._session = CallSession(store, wrote.progress, self.settings.budget)
-            wrote.stopped = self._session.run(lambda: self._run_all(items, pipeline, wrote), watch)
+            self._session = CallSession(store, result.progress, self.settings.budget)
+            result.stopped = self._session.run(lambda: self._run_all(items, pipeline, result), watch)
         for judge in self.judges.values():
-            wrote.notes += judge.notes
-        return wrote
+            result.notes += judge.notes
+        return result
 
     async def _run_all(
         self, items: Iterable[GenerationItem], pipeline: ItemPipeline[T], result: GenerationResult[T]
     ) -> None:
         self._shared_texts, self._shared_locks = {}, {}
-        begun = bool(self._cached_texts)
+        has_replies = bool(self._cached_texts)
         self._callers = {
-            role: JudgeCaller(judge, self.settings, self._session, has_succeeded=begun)
+            role: JudgeCaller(judge, self.settings, self._session, has_succeeded=has_replies)
             for role, judge in self.judges.items()
         }
 
@@ -251,7 +264,7 @@ class TextGenerator(Generic[T]):
         await self._session.for_each(list(self.judges.values()), items, work, self.settings.concurrency)
 
     async def generate(self, call_key: CallKey, request: JudgeRequest) -> str:
-        """Return a text from the store, from another item in a shared stage, or from the model itself."""
+        """Return a text from the store, from another item in a shared stage, or from the model."""
         if call_key.parts[0] not in self._shared_stages:
             return await self._fetch_text(call_key, request)
         same = call_key._replace(subject=call_key.subject._replace(sample="")).digest
@@ -265,7 +278,7 @@ class TextGenerator(Generic[T]):
             return found
 
     async def _fetch_text(self, call_key: CallKey, request: JudgeRequest) -> str:
-        """What is kept, or what the model says."""
+        """Return the stored text of a request, or request it from the model."""
         caller, (stage,) = self._callers[call_key.subject.model], call_key.parts
         progress = caller.progress
         progress.done += 1
@@ -273,34 +286,34 @@ class TextGenerator(Generic[T]):
             progress.cached += 1
             return readable_text(self._cached_texts[call_key.digest])
         try:
-            made = await caller.call(request)
-        except CallError as fault:
-            reply = caller.failed_reply(fault)
+            completed = await caller.call(request)
+        except CallError as error:
+            reply = caller.failed_reply(error)
             await self._session.journal.append([(call_key, reply, ())])
             if reply.status is not VerdictStatus.REFUSED:
-                caller.record_failure(fault)
-            raise GenerationFailedError(f"{stage}: {fault}") from fault
-        answer, choice = made.response, made.response.completions[0]
+                caller.record_failure(error)
+            raise GenerationFailedError(f"{stage}: {error}") from error
+        answer, choice = completed.response, completed.response.completions[0]
         status = completion_status(choice)
-        took = (made.attempt, answer.tokens_in, answer.tokens_out, made.cost, made.latency)
-        reply = Reply(status, choice.text, caller.judge.name, *took)
+        usage = (completed.attempt, answer.tokens_in, answer.tokens_out, completed.cost, completed.latency)
+        reply = Reply(status, choice.text, caller.judge.name, *usage)
         await self._session.journal.append([(call_key, reply, ())])
         caller.record_success(answer)
         if status is not VerdictStatus.ANSWERED:
-            said = f": {choice.text}" if choice.text else ""
+            quote = f": {choice.text}" if choice.text else ""
             why = "declined" if status is VerdictStatus.REFUSED else "wrote nothing"
-            raise GenerationFailedError(f"{stage}: the model {why}{said}"[:300])
+            raise GenerationFailedError(f"{stage}: the model {why}{quote}"[:300])
         self._cached_texts[call_key.digest] = choice.text
         return readable_text(choice.text)
 
     def answer_affecting(self, role: str) -> dict[str, object]:
-        """What an answer depends on besides model, text and image."""
+        """Return the settings that affect answers, besides model, text and image."""
         parameters = dict(getattr(self.judges[role], "parameters", {}))
-        kept = {"image_fit": self.settings.image_fit, "parameters": parameters}
-        return {name: value for name, value in kept.items() if value}
+        settings = {"image_fit": self.settings.image_fit, "parameters": parameters}
+        return {name: value for name, value in settings.items() if value}
 
     def encode_image(self, role: str, path: Path) -> asyncio.Future[EncodedImage]:
-        """A picture as a role's model takes it, in the making."""
+        """Return a future of an image as encoded for the model of a role."""
         judge, fit = self.judges[role], self._resize_rules[role]
         return asyncio.get_running_loop().run_in_executor(
             self._session.pool, lambda: judge.prepare_image(encode_for_request(path, fit))

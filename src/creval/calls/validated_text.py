@@ -1,4 +1,4 @@
-"""Asking for a text until it keeps the rules."""
+"""Requests for a text that are repeated until the text is valid."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from creval.parsing.text_checks import is_refusal
 from creval.prompts import Prompt, load_prompt
 
 T = TypeVar("T")
-_MAX_QUOTE_LENGTH = 200  # letters of what a model said
+_MAX_QUOTE_LENGTH = 200  # characters of a quoted reply
 
 
 class InvalidReplyError(Exception):
-    """A reply that cannot be used, and why; `request` is how the model is asked again, if not with the reason."""
+    """A reply is invalid. The model is asked again with the reason, or with `request` if it is given."""
 
     def __init__(self, why: str, request: str = "") -> None:
         super().__init__(why)
@@ -27,11 +27,11 @@ class InvalidReplyError(Exception):
 
 
 class RetriesExhaustedError(GenerationFailedError):
-    """A text that came, as often as it was asked for, and was never accepted."""
+    """No reply was valid within the allowed retries."""
 
 
 class ValidatingSession:
-    """An item's session, and what was rejected in it; `retries` bounds how often the same is asked for again."""
+    """Session of an item that repeats a request up to `retries` times. `rejections` lists the rejected replies."""
 
     def __init__(self, session: ItemSession, retries: int) -> None:
         self.session, self.retries = session, retries
@@ -46,7 +46,7 @@ class ValidatingSession:
         image_paths: Sequence[Path] | None = None,
         **places: str,
     ) -> str:
-        """Return one reply, whatever it says."""
+        """Return one reply without validation."""
         return await self.session.generate(role, stage, prompt, attempt=attempt, image_paths=image_paths, **places)
 
     async def generate_until_valid(
@@ -60,14 +60,14 @@ class ValidatingSession:
         image_paths: Sequence[Path] | None = None,
         **places: str,
     ) -> T:
-        """What `parse` makes of a reply; one that it rejects, or that is empty or declines, is asked for again."""
+        """Return the result of `parse` for a reply. Repeat the request if the reply is rejected, empty or a refusal."""
         reasons: list[str] = []
         refusals = 0
         for again in range(self.retries + 1):
             try:
                 text = await self.generate(role, stage, prompt, again, image_paths, reason=reason, **places)
             except GenerationFailedError as error:
-                # A call that was given up has been made often enough; an empty reply has not.
+                # A failed call was retried already; an empty reply was not.
                 if error.__cause__ is not None or again == self.retries:
                     raise
                 self.rejections.append(str(error))
@@ -76,22 +76,22 @@ class ValidatingSession:
                 return await read_text(text, partial(parse, text))
             except InvalidReplyError as error:
                 why, reason = str(error), error.request or end_sentence(str(error))
-                # One who is sorry for the last answer may well give another: read first.
+                # A reply that apologises for the last answer may contain a valid one, so parse it first.
                 if is_refusal(text):
                     refusals += 1
                     why = f"the model declined: {_quote_beginning(text)}"
                     reason = error.request or "Nothing was written; leave out what you cannot write about."
                 reasons.append(end_sentence(why))
                 self.rejections.append(f"{stage}: {end_sentence(why)}")
-        told = " ".join(dict.fromkeys(reasons))
+        listed = " ".join(dict.fromkeys(reasons))
         if refusals == len(reasons):
-            raise RetriesExhaustedError(f"{stage}: {told}")
+            raise RetriesExhaustedError(f"{stage}: {listed}")
         tries = "1 try" if len(reasons) == 1 else f"{len(reasons)} tries"
-        raise RetriesExhaustedError(f"{stage}: not accepted after {tries}: {told}")
+        raise RetriesExhaustedError(f"{stage}: not accepted after {tries}: {listed}")
 
 
 def load_prompt_with_places(name: str, folder: str | None, *required_places: str) -> Prompt:
-    """A prompt, or the user's own in its place; that one must have the places that it cannot do without."""
+    """Return a prompt, or the user's override of it. Raises `CrevalError` if a required placeholder is missing."""
     prompt = load_prompt(name, folder)
     for place in required_places:
         if place not in prompt.placeholders:
@@ -100,6 +100,6 @@ def load_prompt_with_places(name: str, folder: str | None, *required_places: str
 
 
 def _quote_beginning(text: str) -> str:
-    """The beginning of what a model said, in one line."""
+    """Return the beginning of a reply in quotation marks, on one line."""
     words = " ".join(text.split())
     return f"“{words[:_MAX_QUOTE_LENGTH].rstrip()} ...”" if len(words) > _MAX_QUOTE_LENGTH else f"“{words}”"

@@ -24,7 +24,9 @@ def print_estimates(
     from creval.core.formatting import pluralise
 
     if json:
-        facts: dict[str, object] = {f"{subject[1]}s": subject[0]} if subject else {}
+        facts: dict[str, object] = {}
+        if subject:  # JSON keys are older than the word "image" in messages
+            facts["pictures" if subject[1] == "image" else f"{subject[1]}s"] = subject[0]
         facts |= {} if left_out is None else {"left_out": dict(left_out)}
         console.print_json({**facts, "estimates": [_estimate_json(made) for made in estimates]})
     else:

@@ -1,1 +1,1 @@
-"""Running editors: strategies, sessions and folders of edits."""
+"""Running of editors: strategies, sessions and output folders."""

@@ -1,4 +1,4 @@
-"""A judge picks: candidates are judged as any edits are, and the best score wins."""
+"""Best-of-N selection: a judge scores the candidates, and the one with the best score is selected."""
 
 from __future__ import annotations
 
@@ -31,47 +31,55 @@ def make_selector(
     settings: Callable[[Path], JudgeSettings],
     watch: ProgressCallback | None = None,
 ) -> Selector:
-    """Return a selector that judges candidates in runs beside the edits, with `settings` of the run in a folder."""
+    """Return a selector that judges candidates in runs inside `folder`.
 
-    def pick(
+    `settings` returns the settings of the run in a given folder.
+    """
+
+    def select(
         stage: str, known: Sequence[Sample], candidates: Sequence[tuple[Sample, Sequence[Edit]]]
     ) -> Mapping[str, Selection]:
-        here = folder / SELECTION_FOLDER / stage.replace(" ", "-")
-        edits = here / "candidates"
+        stage_folder = folder / SELECTION_FOLDER / stage.replace(" ", "-")
+        edits = stage_folder / "candidates"
         shutil.rmtree(edits, ignore_errors=True)
         placed: dict[str, EditFile] = {}
         for number, (sample, several) in enumerate(candidates, 1):
             for edit in several:
                 if edit.image is not None:
-                    # Not by its id: another id may be that of its draw.
+                    # A sample's id is no safe name: `ID--DRAW` can be the id of another sample.
                     stem = draw_filename(f"candidate {number}", edit.key.draw)
                     placed[stem] = EditFile(sample.id, edit.key.draw)
                     _link_image(edit.image, edits / f"{stem}{edit.image.suffix}")
-        # Whatever is chosen later, it is about the same samples.
+        # All known samples, so that later starts with other samples continue the same run.
         dataset = replace(
             benchmark.dataset, samples=tuple(known), subsets={}, match_edit_file=placed.get, read_model_outputs=None
         )
         judged = judge(
-            replace(benchmark, dataset=dataset), [edits], spec, here / "run", settings(here / "run"), watch=watch
+            replace(benchmark, dataset=dataset),
+            [edits],
+            spec,
+            stage_folder / "run",
+            settings(stage_folder / "run"),
+            watch=watch,
         )
         if judged.stopped:
             raise StrategyStoppedError(judged.stopped)
-        scores = _read_draw_scores(benchmark, here / "run")
+        scores = _read_draw_scores(benchmark, stage_folder / "run")
         sign = 1 if benchmark.schema.higher_is_better(benchmark.schema.ranking_column) else -1
         found = {}
         for sample, several in candidates:
-            mine = {edit.key.draw: scores.get((sample.id, edit.key.draw)) for edit in several}
-            scored = [draw for draw, score in mine.items() if score is not None]
+            by_draw = {edit.key.draw: scores.get((sample.id, edit.key.draw)) for edit in several}
+            scored = [draw for draw, score in by_draw.items() if score is not None]
             if scored:
-                best = max(scored, key=lambda draw: (sign * (mine[draw] or 0.0), -draw))
-                found[sample.id] = Selection(EditKey(several[0].key.model, sample.id, best), mine)
+                best = max(scored, key=lambda draw: (sign * (by_draw[draw] or 0.0), -draw))
+                found[sample.id] = Selection(EditKey(several[0].key.model, sample.id, best), by_draw)
         return found
 
-    return pick
+    return select
 
 
 def _read_draw_scores(benchmark: Benchmark, run: Path) -> dict[tuple[str, int], float | None]:
-    """The score of each draw of each sample in the column that ranks."""
+    """Return the score of each draw of each sample in the ranking column."""
     schema = benchmark.schema
     at = schema.columns.index(schema.ranking_column)
     found: dict[tuple[str, int], float | None] = {}

@@ -1,4 +1,4 @@
-"""A folder of edits from an editor: what it will take, and the way from samples to pictures."""
+"""Edit runs: one editor applied to the samples of a benchmark, with checks, an estimate and the output folder."""
 
 from __future__ import annotations
 
@@ -42,13 +42,19 @@ from creval.store.provenance import CallCosts, read_call_costs
 from creval.store.readonly import read_stored_manifest, read_stored_texts
 
 StageProgressCallback = Callable[[str, Progress], None]
-"""Told what is being done (`editing`, `picking`, `planning`), and how far it is."""
-_MAX_ESTIMATED_CANDIDATES = 100  # candidates looked at for the estimate
+"""Receives the current stage (`editing`, `picking`, `planning`) and its progress."""
+_MAX_ESTIMATED_CANDIDATES = 100  # candidates inspected for the estimate
 
 
 @dataclass(frozen=True)
 class StrategyOptions:
-    """How an editor is used: its strategy, and who helps. `price` is the helpers', for tokens."""
+    """Strategy of an edit run, and the models that it needs.
+
+    - `judge`: model that selects a candidate.
+    - `reasoner`: model that writes plans.
+    - `price`: token price of judge and reasoner.
+    - `prompts`: folder of prompt overrides.
+    """
 
     strategy: str = "direct"
     judge: str = ""
@@ -59,10 +65,10 @@ class StrategyOptions:
 
 @dataclass
 class EditRunResult:
-    """Result of an edit run: of each sample one edit or, with `draws`, several.
+    """Result of an edit run: one edit for each sample, or several with `draws`.
 
-    `cost` is of the whole folder, with helpers; None if it is not known. `unsupported_count` counts edits that a
-    benchmark of many tasks lets an editor not support.
+    - `cost`: US dollars for the whole folder, including judge and reasoner. None if it is unknown.
+    - `unsupported_count`: edits that the editor does not support, if the benchmark allows that.
     """
 
     sample_count: int
@@ -76,7 +82,7 @@ class EditRunResult:
 
     @property
     def edit_count(self) -> int:
-        """How many edits were wanted."""
+        """Number of requested edits."""
         return self.sample_count * self.draws
 
     @property
@@ -85,25 +91,28 @@ class EditRunResult:
 
     @property
     def reasons(self) -> list[tuple[str, int]]:
-        """Why there is no picture, the most common reason first."""
+        """Reasons of missing images with their counts, the most common first."""
         edits = self.strategy_result.edits.values()
         return Counter(edit.reason for edit in edits if edit.reason).most_common()
 
     @property
     def anomalies(self) -> Counter[str]:
-        """How many pictures are not what one expects of an edit, by what they are."""
+        """Counts of unusual images, such as images that are identical to their source."""
         names = ("same_as_source", "another_size", "another_shape", "no_longer_transparent")
         facts = [edit.metadata for edit in self.strategy_result.edits.values()]
         return Counter(name for found in facts for name in names if found.get(name))
 
     @property
     def share_missing(self) -> float:
-        """The share of the edits that have no picture, of those that the editor supports."""
+        """Share of edits without an image, among those that the editor supports."""
         return 1 - self.statuses[str(EditStatus.DONE)] / max(1, self.edit_count - self.unsupported_count)
 
 
 class EditRun:
-    """Everything that is known before the first picture: who edits what, how, and who helps."""
+    """An edit run: a benchmark's samples, an editor, a strategy, and the output folder.
+
+    The constructor checks the settings. `estimate` returns the expected cost, `run` creates the edits.
+    """
 
     def __init__(
         self,
@@ -119,7 +128,7 @@ class EditRun:
         if_changed: ChangeChoice = STOP_IF_CHANGED,
         dry_run: bool = False,
     ) -> None:
-        # A user's code that changes the working folder cannot move what creval writes.
+        # Absolute, so that user code that changes the working directory has no effect on it.
         self.benchmark, self.samples, self.folder, self.settings = benchmark, samples, folder.absolute(), settings
         self.draws, self._if_changed = draws, if_changed
         self.strategy_options, self.strategy = strategy_options, parse_strategy(strategy_options.strategy)
@@ -132,7 +141,7 @@ class EditRun:
             ("reasoner", strategy_options.reasoner, self.strategy.reasoned),
         ):
             if given and not needed:
-                raise CrevalError(f"`{name}` does nothing with `strategy` {self.strategy.name}.")
+                raise CrevalError(f"`{name}` has no effect with `strategy` {self.strategy.name}.")
         self._helper_settings = JudgeSettings(
             concurrency=settings.concurrency,
             budget=settings.budget,
@@ -154,13 +163,15 @@ class EditRun:
         for sample in ids:
             name, draw = parse_edit_filename(sample)
             if name in ids and draw:
-                raise CrevalError(f"`draws`: an edit of the sample {name} would be named as the sample {sample}.")
+                raise CrevalError(
+                    f"`draws`: an edit of the sample {name} would have the same file name as the sample {sample}."
+                )
 
     def _keep_stored_names(self) -> None:
-        """Go on under the names of a folder that was begun before secrets in them were hidden."""
-        stored = read_stored_manifest(self.folder)
-        held = stored.get(EDITOR_KEY), stored.get("editor_facts")
-        if list(held) != hide_settings(held):
+        """Use the unredacted names of the editor if the folder was created before names were redacted."""
+        manifest = read_stored_manifest(self.folder)
+        stored = manifest.get(EDITOR_KEY), manifest.get("editor_facts")
+        if list(stored) != hide_settings(stored):
             self.editor.keep_secrets()
 
     def _editor_facts(self) -> Any:
@@ -168,70 +179,70 @@ class EditRun:
 
     def _check_folder(self) -> None:
         if self.folder.exists() and not self.folder.is_dir():
-            raise CrevalError(f"`out` {self.folder} is a file; give a folder, named as the model.")
+            raise CrevalError(f"`out` {self.folder} is a file. Give a folder with the name of the model.")
         if self.folder.resolve() == self.benchmark.dataset.root.resolve():
-            raise CrevalError(f"`out` {self.folder} is the benchmark itself; give another folder.")
+            raise CrevalError(f"`out` {self.folder} is the benchmark itself. Give another folder.")
         if not (self.folder / DATABASE).is_file():
-            there = next(list_folder_images(self.folder), None)
-            if there is not None:
+            existing = next(list_folder_images(self.folder), None)
+            if existing is not None:
                 raise CrevalError(
-                    f"{self.folder} holds pictures that creval edit did not make, such as "
-                    f"{there.name}; give another `out`."
+                    f"{self.folder} contains images that creval edit did not create, such as "
+                    f"{existing.name}. Give another `out`."
                 )
 
     def _check_budget(self) -> None:
         if self.settings.budget is None:
             return
         if self.editor.price is None:
-            raise CrevalError(f"`budget` needs the price of {self.editor.name}: add `price`, US dollars a picture.")
+            raise CrevalError(f"`budget` needs the price of {self.editor.name}. Add `price` in US dollars per image.")
         options = replace(self._helper_settings.judge_options(), key_optional=True)
         for spec in filter(None, (self.strategy_options.judge, self.strategy_options.reasoner)):
             if any(judge.price is None for judge in open_judges(spec, options)):
                 raise CrevalError(
-                    f"`budget` needs the price of {spec}: add `token_price` IN,OUT, US dollars for a million tokens."
+                    f"`budget` needs the price of {spec}. Add `token_price` IN,OUT in US dollars per million tokens."
                 )
 
     @property
     def model(self) -> str:
-        """The name under which edits are kept: the folder's when it was begun."""
+        """Name under which edits are stored: the name that the folder had when it was created."""
         return str(read_stored_texts(self.folder).manifest.get("system") or self.folder.resolve().name)
 
     @cached_property
     def skipped_edits(self) -> dict[EditKey, Edit]:
-        """Of which samples it is known before that there will be no picture, and why."""
+        """Edits that are known in advance to have no image, with the reason."""
         found, model, dataset = {}, self.model, self.benchmark.dataset
         draws = range(1, 1 + self.draws) if self.draws > 1 else range(1)
         for key, sample in ((EditKey(model, sample.id, draw), sample) for sample in self.samples for draw in draws):
             if reason := invalid_path_reason(self.folder, sample.id):
                 found[key] = Edit(key, EditStatus.IMPOSSIBLE, reason=f"the sample {reason}")
-            elif lack := missing_image_reason(sample.input_images, check_header):
-                found[key] = Edit(key, EditStatus.IMPOSSIBLE, reason=lack)
+            elif reason := missing_image_reason(sample.input_images, check_header):
+                found[key] = Edit(key, EditStatus.IMPOSSIBLE, reason=reason)
             elif dataset.requires_all_inputs and (reason := self.editor.unsupported_reason(sample)):
                 found[key] = Edit(key, EditStatus.UNSUPPORTED, reason=reason)
         return found
 
     def _make_runner(self, watch: StageProgressCallback | None = None) -> StrategyRunner:
-        told = partial(watch, "picking") if watch is not None else None
-        planned = partial(watch, "planning") if watch is not None else None
-        pick = think = None
+        watch_selection = partial(watch, "picking") if watch is not None else None
+        watch_planning = partial(watch, "planning") if watch is not None else None
+        selector = planner = None
         if self.strategy_options.judge:
-            pick = make_selector(
-                self.benchmark, self.strategy_options.judge, self.folder, self._settings_within_budget, told
+            selector = make_selector(
+                self.benchmark, self.strategy_options.judge, self.folder, self._settings_within_budget, watch_selection
             )
         if self.strategy_options.reasoner:
-            think = make_planner(self._open_plan_generator, planned)
+            planner = make_planner(self._open_plan_generator, watch_planning)
         skipped = {key.sample for key in self.skipped_edits}
         samples = [sample for sample in self.samples if sample.id not in skipped]
-        whole = self.benchmark.dataset.samples
-        among = [sample for sample in whole if not invalid_path_reason(self.folder, sample.id)]
+        benchmark_samples = self.benchmark.dataset.samples
+        all_samples = [sample for sample in benchmark_samples if not invalid_path_reason(self.folder, sample.id)]
         return StrategyRunner(
             self.session,
             self.model,
             samples,
             self.strategy,
-            all_samples=among,
-            selector=pick,
-            planner=think,
+            all_samples=all_samples,
+            selector=selector,
+            planner=planner,
             draws=self.draws,
         )
 
@@ -241,42 +252,42 @@ class EditRun:
         return TextGenerator(self.folder / PLANS_FOLDER, roles, settings, dry_run=self._dry_run)
 
     def _settings_within_budget(self, folder: Path) -> JudgeSettings:
-        """A helper's settings; what it may spend is what the others have left."""
+        """Return the settings of the judge or the reasoner, with the remaining budget."""
         return replace(self._helper_settings, budget=self._remaining_budget(folder))
 
     def _remaining_budget(self, subfolder: Path) -> float | None:
-        """What a part of the folder may cost altogether."""
+        """Return the budget minus the costs of all other parts of the folder."""
         if self.settings.budget is None:
             return None
-        others = (read_call_costs(folder).cost for folder in _find_cost_folders(self.folder) if folder != subfolder)
-        return self.settings.budget - sum(cost or 0.0 for cost in others)
+        other_costs = (read_call_costs(path).cost for path in _find_cost_folders(self.folder) if path != subfolder)
+        return self.settings.budget - sum(cost or 0.0 for cost in other_costs)
 
     def estimate(self) -> list[CostEstimate]:
-        """What the editor and those who help will take."""
-        editors, most = self._make_runner(), max(self.strategy.best_of, self.draws)
+        """Return the estimated costs of the editor, the reasoner and the judge."""
+        runner, max_draws = self._make_runner(), max(self.strategy.best_of, self.draws)
         manifest = read_stored_texts(self.folder).manifest
         if manifest:
             self._require_same_settings(manifest, self._build_manifest())
-        held = read_stored_texts(self.folder, self.session.stored_variants)
-        names = (replace_lone_surrogates(sample.id) for sample in editors.candidate_samples)
-        kept = (held.texts[self.editor.name, self.model, name] for name in names)
+        stored = read_stored_texts(self.folder, self.session.stored_variants)
+        names = (replace_lone_surrogates(sample.id) for sample in runner.candidate_samples)
+        counts = (stored.texts[self.editor.name, self.model, name] for name in names)
         editor = CostEstimate(self.editor.name, pace=self.editor.seconds_per_edit, role="editor")
-        editor.cached = sum(min(number, most) for number in kept)
-        editor.calls = editor.images = editors.image_count - editor.cached
+        editor.cached = sum(min(count, max_draws) for count in counts)
+        editor.calls = editor.images = runner.image_count - editor.cached
         if self.editor.price is not None:
             editor.cost = self.editor.price * editor.calls
         editor.seconds = self.settings.estimate_seconds(editor.calls, editor.pace)
         found = [editor]
         if self.strategy_options.reasoner:
-            times = self.draws if self.strategy.sequential else 1  # the first step of all draws has one plan
-            items = [GenerationItem(sample.id, sample.source) for sample in editors.candidate_samples] * times
+            times = self.draws if self.strategy.sequential else 1  # all draws share the plan of the first step
+            items = [GenerationItem(sample.id, sample.source) for sample in runner.candidate_samples] * times
             found += self._open_plan_generator().estimate(items, [estimate_plan_stage(self._helper_settings)])
         if self.strategy_options.judge:
-            found += self._estimate_selection(editors.candidate_samples)
+            found += self._estimate_selection(runner.candidate_samples)
         return found
 
     def _estimate_selection(self, samples: Sequence[Sample]) -> list[CostEstimate]:
-        """What picking will take, with the sources in the place of candidates."""
+        """Return the estimated cost of judging candidates, with source images in place of the candidates."""
         with temporary_folder() as folder:
             shown = [s for s in samples if is_file(s.source)]
             for sample in shown:
@@ -297,13 +308,14 @@ class EditRun:
                 dry_run=True,
             )
             return [
-                replace(made, role="judge") for made in estimate_judge_costs(judging, {}, _MAX_ESTIMATED_CANDIDATES)
+                replace(estimate, role="judge")
+                for estimate in estimate_judge_costs(judging, {}, _MAX_ESTIMATED_CANDIDATES)
             ]
 
     def run(self, watch: StageProgressCallback | None = None) -> EditRunResult:
-        """Make the edits, and put them under their samples' names. What came is kept, whatever happens."""
+        """Create the edits and save them under their samples' names. After an error, finished edits are saved too."""
         manifest = self._build_manifest()
-        self.folder.mkdir(parents=True, exist_ok=True)  # for everybody: images are passed on
+        self.folder.mkdir(parents=True, exist_ok=True)  # with default permissions, since images are shared
         with RunWriter(self.folder) as store, store.transaction():
             before = store.manifest.get(VERSIONS_KEY, ())
             self._require_same_settings(store.manifest, manifest)
@@ -313,19 +325,19 @@ class EditRun:
             if self._if_changed.redo and self.session.history.drops(before):
                 remove_images(self.folder, store.edits.values())
         self.session.get_budget = lambda: self._remaining_budget(self.folder)
-        editors = self._make_runner(watch)
-        editors.result.edits |= self.skipped_edits
+        runner = self._make_runner(watch)
+        runner.result.edits |= self.skipped_edits
         try:
-            editors.run(partial(watch, "editing") if watch is not None else None)
+            runner.run(partial(watch, "editing") if watch is not None else None)
         finally:
-            save_edits(self.folder, editors.result)
-        statuses = [edit.status for edit in editors.result.edits.values()]
+            save_edits(self.folder, runner.result)
+        statuses = [edit.status for edit in runner.result.edits.values()]
         return EditRunResult(
             len(self.samples),
-            editors.result,
+            runner.result,
             self.session.progress,
             self.session.stopped,
-            [*self.editor.notes, *version_notes(editors.result.edits.values())],
+            [*self.editor.notes, *version_notes(runner.result.edits.values())],
             sum(map(read_call_costs, _find_cost_folders(self.folder)), CallCosts()).cost,
             self.benchmark.dataset.requires_all_inputs * statuses.count(EditStatus.UNSUPPORTED),
             self.draws,
@@ -343,52 +355,52 @@ class EditRun:
         }
 
     def _require_same_settings(self, stored: Mapping[str, Any], manifest: dict[str, Any]) -> None:
-        """Refuse to put beside what the folder holds what was made in another way."""
+        """Raise `CrevalError` if the folder was created with other settings."""
         if stored and EDITOR_KEY not in stored:
-            raise CrevalError(f"{self.folder} holds a run; give another `out`.")
+            raise CrevalError(f"{self.folder} is a run of a judge, not a folder of edits. Give another `out`.")
         plain = self._settings_facts(stored.get("editor_facts", {}))
         before = {**stored, "editor_facts": plain, "draws": stored.get("draws", 1)} if stored else {}
         now = {**manifest, "editor_facts": self._settings_facts(manifest["editor_facts"])}
-        if before and min(before["draws"], self.draws) > 1:  # draws can be added, and those that are there stay
+        if before and min(before["draws"], self.draws) > 1:  # draws can be added; existing ones stay
             manifest["draws"] = before["draws"] = now["draws"] = max(before["draws"], self.draws)
         names = ("benchmark", EDITOR_KEY, "editor_facts", "strategy", "judge", "reasoner", "seed", "draws")
         labels = {EDITOR_KEY: "the editor", "editor_facts": "the editor's settings", "draws": "`draws`"}
 
-        def select(held: Mapping[str, Any]) -> dict[str, Any]:
-            chosen = {name: held.get(name) for name in names}
+        def select(entries: Mapping[str, Any]) -> dict[str, Any]:
+            chosen = {name: entries.get(name) for name in names}
             return chosen | {name: judge_identity(chosen[name] or "") for name in ("judge", "reasoner")}
 
         require_same(
             select(before) if stored else {},
             select(now),
             lambda name, before, now: (
-                f"{self.folder} was made with {labels.get(name, f'the {name}')} {_format_value(before)}, not "
-                f"{_format_value(now)}; give another `out`."
+                f"{self.folder} was created with {labels.get(name, f'the {name}')} {_format_value(before)}, not "
+                f"{_format_value(now)}. Give another `out`."
             ),
         )
         self._continue_versions(stored)
 
     def _settings_facts(self, facts: Mapping[str, Any]) -> dict[str, Any]:
-        """Return what a user has chosen, without the state of what it runs."""
+        """Return the settings that a user has chosen, without the editor's fingerprint."""
         return {name: value for name, value in facts.items() if name not in self.editor.fingerprint}
 
     def _continue_versions(self, stored: Mapping[str, Any]) -> None:
-        """Find out which version of the editor runs, and which of its images are in use; a change is asked about."""
+        """Set the session's version history. Raises `CrevalError` if the editor has changed and no choice is given."""
         entries, facts = stored.get(VERSIONS_KEY), stored.get("editor_facts")
         fingerprint = dict(self.editor.fingerprint)
         if reported := stored.get(REPORTED_MODEL):
             fingerprint[REPORTED_MODEL] = reported
         if entries is None and facts is not None:
-            # Before there were versions, some editors kept a part of them with their settings.
+            # Older folders have no versions. Some editors stored parts of the fingerprint in their settings.
             known = {name: facts[name] for name in fingerprint if name in facts and name != "files"}
             entries = [{"version": "", "fingerprint": known}]
-        what = f"{self.folder} was made with another version of {self.editor.name}"
+        what = f"{self.folder} was created with another version of {self.editor.name}"
         self.session.history = continue_history(entries, fingerprint, self._if_changed, what, "out")
         self.session.facts = self._build_manifest()["editor_facts"] if facts is None else facts
 
 
 def version_notes(edits: Collection[Edit]) -> Iterator[str]:
-    """Return how many images each version of the editor and of a server's model has made, if there are several."""
+    """Yield a note if several versions of the editor or of a server's model created the images, with their counts."""
     for name, what in (
         ("editor_version", "versions of the editor"),
         ("version", "models that the server reported"),
@@ -397,7 +409,7 @@ def version_notes(edits: Collection[Edit]) -> Iterator[str]:
         counts = Counter(str(edit.metadata.get(name, "unknown")) for edit in edits if edit.status is EditStatus.DONE)
         if len(counts) > 1:
             shown = ", ".join(f"{version} ({number:,})" for version, number in counts.most_common())
-            yield f"the images are of {len(counts)} {what}: {shown}"
+            yield f"the images come from {len(counts)} {what}: {shown}"
 
 
 def _format_value(value: object) -> str:
@@ -405,7 +417,7 @@ def _format_value(value: object) -> str:
 
 
 def _find_cost_folders(folder: Path) -> Iterator[Path]:
-    """The folder and those inside in which something was paid for."""
+    """Yield the folder and its subfolders that have costs."""
     yield folder
     yield folder / PLANS_FOLDER
     yield from sorted((folder / SELECTION_FOLDER).glob("*/run"))

@@ -1,4 +1,4 @@
-"""A folder that `creval edit` filled: pictures under their samples' names, and why others are not there."""
+"""Output folder of `creval edit`: images under their samples' names, and a store with the reasons of missing ones."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from creval.store import RunWriter
 
 
 def list_folder_images(folder: Path) -> Iterator[Path]:
-    """The pictures that lie in a folder."""
+    """Yield the image files of a folder."""
     if folder.is_dir():
         for path in sorted(folder.iterdir()):
             if path.suffix.casefold() in SUFFIX_BY_FORMAT.values() and not path.name.startswith("."):
@@ -24,7 +24,7 @@ def list_folder_images(folder: Path) -> Iterator[Path]:
 
 
 def save_edits(folder: Path, result: StrategyResult) -> None:
-    """Keep what a strategy came to: in the store all of it, in the folder the samples' pictures."""
+    """Save the result of a strategy: all edits in the store, and the samples' images in the folder."""
     with RunWriter(folder) as store, store.transaction():
         store.put_edits(result.intermediate.values())
         store.put_edits(result.edits.values())
@@ -34,29 +34,29 @@ def save_edits(folder: Path, result: StrategyResult) -> None:
 
 
 def remove_images(folder: Path, edits: Iterable[Edit]) -> None:
-    """Take the samples' images out of the folder, since all are made again. Those in `.made` stay."""
+    """Remove the samples' images from the folder before they are created again. Those in `.made` stay."""
     for edit in edits:
         if not invalid_path_reason(folder, edit.key.sample):
             _place_image(folder, edit._replace(status=EditStatus.ABSENT))
 
 
 def invalid_path_reason(folder: Path, sample: str) -> str:
-    """Why a sample's picture cannot lie in a folder under its name; empty where it can."""
+    """Return why a sample's id cannot be a file name in the folder, or ""."""
     if reason := invalid_filename_reason(sample):
         return reason
     inside = (folder / sample).parent.resolve().is_relative_to(folder.resolve())
-    return "" if inside else f"has a name that leads out of {folder}"
+    return "" if inside else f"has a name that points outside of {folder}"
 
 
 def sample_image_stem(folder: Path, sample: str) -> Path:
-    """Where a sample's picture goes, without its suffix; `CrevalError` where it can go nowhere."""
+    """Return the path of a sample's image without its suffix. Raises `CrevalError` if the id cannot be a file name."""
     if reason := invalid_path_reason(folder, sample):
         raise CrevalError(f"the sample {sample!r} {reason}.")
     return folder / sample
 
 
 def _place_image(folder: Path, edit: Edit) -> None:
-    """A picture under its sample's name; one that was there before by another file's end goes."""
+    """Save an image under its sample's name, and remove files of that name with other suffixes."""
     stem = sample_image_stem(folder, edit.key.sample)
     if edit.key.draw:
         stem = stem.with_name(draw_filename(stem.name, edit.key.draw))
@@ -72,7 +72,7 @@ def _place_image(folder: Path, edit: Edit) -> None:
 
 
 def _link_image(image: Path, destination: Path) -> None:
-    """Put an image under another name as well: it is there once, or twice if the file system knows no hard links."""
+    """Link an image to another path, or copy it if the file system has no hard links."""
     if destination.is_file() and destination.samefile(image):
         return
     try:

@@ -1,4 +1,4 @@
-"""Plans for an editor: a model looks at a picture and at what is wanted, and writes how to go about it."""
+"""Plans for an editor: a model gets an image and an instruction, and writes a plan for the edit."""
 
 from __future__ import annotations
 
@@ -18,38 +18,38 @@ from creval.editing.strategies import Planner, PlanRequest, PlanResults, Strateg
 from creval.prompts import load_prompt
 
 REASONER = "reasoner"
-_PLAN_WORDS = 150  # that a plan is to have at most
-_MAX_PLAN_WORDS = 2 * _PLAN_WORDS  # that it may have
+_PLAN_WORDS = 150  # requested maximum
+_MAX_PLAN_WORDS = 2 * _PLAN_WORDS  # accepted maximum
 
 
 def estimate_plan_stage(settings: ChatSettings) -> StageEstimate:
-    """What one plan takes."""
+    """Return the estimate of one plan."""
     words = len(load_prompt("plan_edit", settings.prompts).text.split())
     return StageEstimate(REASONER, 1.0, words, 2 * _PLAN_WORDS)
 
 
 def make_planner(open_generator: Callable[[], TextGenerator[str]], watch: ProgressCallback | None = None) -> Planner:
-    """Plans from a model; one that is empty or far too long is asked for again."""
+    """Return a planner that uses a model. A plan that is empty or far too long is requested again."""
 
-    def think(stage: str, wanted: Mapping[str, PlanRequest]) -> PlanResults:
-        model = open_generator()
-        prompt = load_prompt("plan_edit", model.settings.prompts)
+    def plan_all(stage: str, requests: Mapping[str, PlanRequest]) -> PlanResults:
+        generator = open_generator()
+        prompt = load_prompt("plan_edit", generator.settings.prompts)
 
-        async def plan(desk: ItemSession) -> str:
-            instruction, reason = wanted[desk.item.id].instruction, ""
-            ask = partial(desk.generate, REASONER, stage, prompt, instruction=instruction, words=str(_PLAN_WORDS))
-            for again in range(1 + model.settings.retries):
-                text = await ask(attempt=again, reason=reason)
+        async def plan(session: ItemSession) -> str:
+            instruction, reason = requests[session.item.id].instruction, ""
+            ask = partial(session.generate, REASONER, stage, prompt, instruction=instruction, words=str(_PLAN_WORDS))
+            for attempt in range(1 + generator.settings.retries):
+                text = await ask(attempt=attempt, reason=reason)
                 count = len(text.split())
                 if 0 < count <= _MAX_PLAN_WORDS:
                     return text.strip()
                 reason = f"it had {count} words."
             raise GenerationFailedError(f"{stage}: {reason}")
 
-        items = [GenerationItem(name, want.image) for name, want in wanted.items()]
-        wrote = model.run(items, plan, watch=watch)
-        if wrote.stopped:
-            raise StrategyStoppedError(wrote.stopped)
-        return PlanResults(wrote.results, wrote.left_out)
+        items = [GenerationItem(name, request.image) for name, request in requests.items()]
+        result = generator.run(items, plan, watch=watch)
+        if result.stopped:
+            raise StrategyStoppedError(result.stopped)
+        return PlanResults(result.results, result.left_out)
 
-    return think
+    return plan_all

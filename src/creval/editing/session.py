@@ -1,7 +1,7 @@
-"""Edits from an editor: every image asked for once, kept byte for byte, resumed where it stopped.
+"""Calls to an editor: each image is requested once, stored byte for byte, and reused on resume.
 
-A strategy asks for images in batches. What a request brought is kept under all that it depends on, so a strategy that
-runs again goes the same way without a call.
+A strategy requests images in batches. The result of a request is stored under everything that it depends on, so a
+strategy that runs again gets the same images without a call.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ from creval.store import RunWriter
 from creval.store.code_versions import STOP_IF_CHANGED, continue_history
 
 VERSIONS_KEY = "editor_versions"
-"""The manifest's name for the versions of the editor, in their order."""
+"""Manifest key of the versions of the editor, in their order."""
 STORED_IMAGES = ".made"
-"""The folder of all pictures that came, by their digests."""
+"""Subfolder of all images that the editor returned, named by their digests."""
 REPORTED_MODEL = "reported model"
-"""The manifest's name for the model that a server last said it was; in versions, the one that it was first."""
+"""Manifest key of the model that a server reported last. In an entry of the versions, the first one it reported."""
 _PENDING_TASK = "task"
 
 
@@ -47,24 +47,27 @@ class EditSettings(CallSettings):
 
 
 class EditorSession:
-    """One editor, and the folder in which its pictures are kept."""
+    """One editor and the folder in which its images are stored."""
 
     def __init__(self, editor: Editor, folder: str | Path, settings: EditSettings) -> None:
         self.editor, self.folder, self.settings = editor, Path(folder), settings
         self.facts: Mapping[str, object] = editor.manifest_entry
-        """What requests are stored under: the editor's settings as they were when the folder was begun."""
+        """The editor's settings at the time when the folder was created. They are part of the key of each request."""
         self.history = continue_history(None, editor.fingerprint, STOP_IF_CHANGED, "", "")
         self.keep_old = False
-        """Whether images of another model at the server are kept beside those that are there."""
+        """True if existing images stay when the server switches to another model."""
         self.progress = Progress()
         self.stopped = ""
         self.get_budget: Callable[[], float | None] = lambda: settings.budget
-        """What the pictures in the folder may cost, which others may spend from as well."""
+        """Returns the budget for images in the folder. Judge and reasoner spend from the same total."""
 
     def edit_all(
         self, requests: Mapping[EditKey, EditRequest], stage: str = "edit", watch: ProgressCallback | None = None
     ) -> dict[EditKey, Edit]:
-        """Return what came of each request: an image in `STORED_IMAGES`, or why there is none, as far as it came."""
+        """Return the edit of each request: an image in `STORED_IMAGES`, or the reason why there is none.
+
+        Requests that were not made because of a stop are missing.
+        """
         self.progress.calls = max(self.progress.calls, self.progress.done + len(requests))
         if self.stopped:
             return {}
@@ -84,23 +87,23 @@ class EditorSession:
 
     @property
     def stored_variants(self) -> list[str]:
-        """The variants under which the images that are in use are stored."""
+        """Variants of the call keys of all usable images."""
         return [_version_variant(number) for number in self.history.usable]
 
     def accept_model(self, reported: str) -> bool:
-        """Return whether a server's model is the one that the version's images are of, if that is known."""
+        """Return whether images of the reported model may be added to those of the current version."""
         known = self.history.entries[-1]["fingerprint"].get(REPORTED_MODEL)
         if known is None or self.keep_old:
             self.history = self.history.with_current({REPORTED_MODEL: reported})
         return known is None or self.keep_old or known == reported
 
 
-# What kinds of faults make of an edit; others are failures.
+# Status of an edit by the kind of the error. All other kinds mean FAILED.
 _STATUS_BY_ERROR = {**dict.fromkeys(REFUSALS, EditStatus.REFUSED), "unsupported": EditStatus.UNSUPPORTED}
 
 
 class _EditBatch:
-    """One batch of jobs."""
+    """One batch of requests."""
 
     def __init__(self, session: EditorSession, store: RunWriter, calls: CallSession, stage: str) -> None:
         self._session, self._calls, self._stage = session, calls, stage
@@ -121,7 +124,7 @@ class _EditBatch:
         await self._calls.for_each([session.editor], requests.items(), work, session.settings.concurrency)
 
     async def _process_request(self, key: EditKey, request: EditRequest) -> Edit:
-        """A job's edit: as it was kept, or as it is made now."""
+        """Return the edit of a request, from the store or from the editor."""
         progress = self._session.progress
         try:
             first = await asyncio.to_thread(self._build_call_key, key, request)
@@ -132,37 +135,47 @@ class _EditBatch:
                     progress.done += 1
                     progress.cached += 1
                     return known
-            lack = await asyncio.to_thread(missing_image_reason, _input_images(request))
+            problem = await asyncio.to_thread(missing_image_reason, _input_images(request))
         except ImageError as error:
-            lack = await asyncio.to_thread(missing_image_reason, _input_images(request)) or str(error)
-        if lack:  # nobody can make anything of it, so nobody is asked
+            problem = await asyncio.to_thread(missing_image_reason, _input_images(request)) or str(error)
+        if problem:  # no editor can do it, so no call is made
             progress.done += 1
-            return Edit(key, EditStatus.IMPOSSIBLE, reason=lack)
-        ask = _of_version(first, self._session.history.number)
-        pending = ask._replace(variant=_PENDING_TASK)
-        ticket = _StoredTask(self._journal, pending, self._pending_tasks.get(pending.digest), self._caller.name)
+            return Edit(key, EditStatus.IMPOSSIBLE, reason=problem)
+        call_key = _of_version(first, self._session.history.number)
+        pending = call_key._replace(variant=_PENDING_TASK)
+        task = _StoredTask(self._journal, pending, self._pending_tasks.get(pending.digest), self._caller.name)
         try:
-            made = await self._caller.call((request, ticket))
-        except CallError as fault:
-            status = _STATUS_BY_ERROR.get(fault.kind, EditStatus.FAILED)
-            await self._journal.append([(ask, self._caller.failed_reply(fault, str(fault)), ())])
+            completed = await self._caller.call((request, task))
+        except CallError as error:
+            status = _STATUS_BY_ERROR.get(error.kind, EditStatus.FAILED)
+            await self._journal.append([(call_key, self._caller.failed_reply(error, str(error)), ())])
             progress.done += 1
-            if status is EditStatus.FAILED:  # what is unsupported says nothing about others
-                self._caller.record_failure(fault)
-            return Edit(key, status, reason=str(fault))
-        edit, note = await asyncio.to_thread(self._store_image, key, *made.response)
-        ended = VerdictStatus.ANSWERED if edit.status is EditStatus.DONE else VerdictStatus.REFUSED
-        own = made.response[0].seconds
-        seconds = made.latency if own is None else own
-        reply = Reply(ended, json.dumps(note), self._caller.name, made.attempt, cost=made.cost, latency=seconds)
-        await self._journal.append([(ask, reply, ())])
-        self._caller.record_success(made.response)
+            if status is EditStatus.FAILED:  # refused and unsupported requests are no sign of an unusable editor
+                self._caller.record_failure(error)
+            return Edit(key, status, reason=str(error))
+        edit, note = await asyncio.to_thread(self._store_image, key, *completed.response)
+        status_of_reply = VerdictStatus.ANSWERED if edit.status is EditStatus.DONE else VerdictStatus.REFUSED
+        reported = completed.response[0].seconds
+        seconds = completed.latency if reported is None else reported
+        reply = Reply(
+            status_of_reply,
+            json.dumps(note),
+            self._caller.name,
+            completed.attempt,
+            cost=completed.cost,
+            latency=seconds,
+        )
+        await self._journal.append([(call_key, reply, ())])
+        self._caller.record_success(completed.response)
         progress.done += 1
         self._check_model(edit)
         return edit
 
     def _check_model(self, edit: Edit) -> None:
-        """Stop if the server says that its model is another one now. The image is kept, and says of which it is."""
+        """Raise `ProviderUnusable` if the server reports another model than before.
+
+        The image is stored with the reported model.
+        """
         reported = str(edit.metadata.get("version") or "")
         if reported:
             self.reported_model = reported
@@ -170,20 +183,20 @@ class _EditBatch:
                 known = self._session.history.entries[-1]["fingerprint"][REPORTED_MODEL]
                 raise ProviderUnusable(
                     f"{self._caller.name} was answered by the model {known}, and now by {reported}. Repeat the command "
-                    "with `keep_old` (keep what is there, make the rest with the new model) or `redo` (make all of it "
-                    "again), or give another `out`."
+                    "with `keep_old` (keep existing images and create the rest with the new model) or `redo` (create "
+                    "all images again), or give another `out`."
                 )
 
     def _build_call_key(self, key: EditKey, request: EditRequest) -> CallKey:
-        """The request that a job is to the folder's first version: all that its picture depends on."""
-        shown = tuple(map(file_digest, _input_images(request)))
+        """Return the key of a request to the editor's first version, with everything that the image depends on."""
+        digests = tuple(map(file_digest, _input_images(request)))
         words = hashlib.blake2b(request.instruction.encode("utf-8", "replace"), digest_size=16)
         facts = {"words": words.hexdigest(), "seed": request.seed, **self._session.facts}
         plain = json.loads(json.dumps(facts, sort_keys=True, default=str))
-        return CallKey(self._caller.name, key, (self._stage,), "", shown, plain, request.draw)
+        return CallKey(self._caller.name, key, (self._stage,), "", digests, plain, request.draw)
 
     def _store_image(self, key: EditKey, output: EditOutput, check: OutputCheck) -> tuple[Edit, dict[str, object]]:
-        """Write an image, byte for byte, under its digest. When this returns, it outlives a power cut."""
+        """Write an image, byte for byte, under its digest. When this returns, it survives a power cut."""
         name = _content_name(output.content) + check.suffix
         path = self._session.folder / STORED_IMAGES / name
         if not _is_intact(path):
@@ -200,11 +213,12 @@ def _version_variant(number: int) -> str:
     return f"version {number}" if number else ""
 
 
-def _of_version(ask: CallKey, number: int) -> CallKey:
-    """The same request to another version of the editor. Folders of one version are keyed as they always were."""
+def _of_version(call_key: CallKey, number: int) -> CallKey:
+    """Return the key of the same request to a version of the editor. The first version's key has no version."""
     if not number:
-        return ask
-    return ask._replace(parameters={**ask.parameters, "version": number}, variant=_version_variant(number))
+        return call_key
+    parameters = {**call_key.parameters, "version": number}
+    return call_key._replace(parameters=parameters, variant=_version_variant(number))
 
 
 def _input_images(request: EditRequest) -> list[Path]:
@@ -216,15 +230,15 @@ def _content_name(content: bytes) -> str:
 
 
 def _is_intact(path: Path) -> bool:
-    """Whether a kept picture is there as it came."""
+    """Return whether a stored image exists and has the content of its digest."""
     try:
         return is_file(path) and _content_name(read_bytes(path)) == path.stem
-    except OSError:  # it is too large to be one, or the disk is damaged
+    except OSError:  # too large for an image, or the disk is damaged
         return False
 
 
 def _read_note(text: str) -> dict[str, object]:
-    """Return what was noted down of an edit; nothing if that is not what creval writes."""
+    """Return the stored note of an edit, or an empty one if it is damaged."""
     try:
         note = json.loads(text)
     except (ValueError, RecursionError):
@@ -233,18 +247,18 @@ def _read_note(text: str) -> dict[str, object]:
 
 
 def _edit_from_note(key: EditKey, note: Mapping[str, object], folder: Path) -> Edit:
-    """An edit as it was noted down."""
+    """Return the edit of a note."""
     facts = note.get("facts")
     facts = dict(facts) if isinstance(facts, Mapping) else {}
     if facts.get("black"):
-        reason = "the picture is all black, as safety checkers leave it"
+        reason = "the image is all black, as from a safety checker"
         return Edit(key, EditStatus.REFUSED, reason=reason, metadata=facts)
     return Edit(key, EditStatus.DONE, folder.absolute() / str(note["file"]), metadata=facts)
 
 
 @dataclass
 class _StoredTask:
-    """Where the name of a task is kept while it runs elsewhere."""
+    """Stored id of a task that runs at a provider."""
 
     journal: CallJournal
     call_key: CallKey
@@ -257,7 +271,7 @@ class _StoredTask:
 
 
 class _EditorCaller(RetryingCaller[tuple[EditRequest, PendingTask], tuple[EditOutput, OutputCheck]]):
-    """Makes the calls to one editor; what is no image is asked for again."""
+    """Caller of one editor. A response that is not an image is retried."""
 
     def __init__(self, editor: Editor, settings: EditSettings, calls: CallSession, *, has_succeeded: bool) -> None:
         limiter = ConcurrencyLimiter(settings.concurrency, settings.requests_per_minute)

@@ -1,7 +1,7 @@
-"""The texts that are sent to models: one file each, named by its content, replaceable.
+"""Prompts that are sent to models. Each is a Markdown file that users can override.
 
-A text has places such as `{{questions}}`. A paragraph is left out where there is nothing for any of
-its places. CREval's authors write theirs as `{Questions}`; their own files are understood too.
+A prompt has placeholders such as `{{questions}}`. A paragraph is omitted if all its placeholders are empty. Files of
+CREval's authors, with placeholders such as `{Questions}`, are accepted too.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from creval.core.errors import CrevalError, require_known
 from creval.core.files import read_text
 
 _PLACEHOLDER = re.compile(r"\{\{(\w+)\}\}")
-# What the authors' places are called here: the first that a text has. Where questions are written,
-# those that are asked already are the only ones.
+# Our names of the authors' placeholders. The first one that the shipped prompt has is used. Prompts that write
+# questions have no `questions`; there, `{Questions}` stands for the existing questions (`taken`).
 _AUTHORS_NAMES = {
     "edit instructions": ("instruction", "instructions"),
     "edit instruction": ("instruction", "instructions"),
     "questions": ("questions", "taken"),
 }
-# Pictures go before the text, in this order.
+# Images are sent before the text, in this order.
 _IMAGE_LABELS = {"image-a": "Image 1", "image-b": "Image 2"}
 _AUTHORS_PLACEHOLDER = re.compile(
     rf"(?<!\{{)\{{({'|'.join([*_AUTHORS_NAMES, *_IMAGE_LABELS])})\}}(?!\}})", re.IGNORECASE
@@ -34,7 +34,7 @@ _AUTHORS_PLACEHOLDER = re.compile(
 
 
 class Prompt(NamedTuple):
-    """A text with places to fill; `in_authors_syntax` says that they were written as the authors do."""
+    """Text with placeholders. `in_authors_syntax` is true if they were written in the syntax of CREval's authors."""
 
     name: str
     text: str
@@ -42,7 +42,7 @@ class Prompt(NamedTuple):
 
     @property
     def version(self) -> str:
-        """The name, and a digest that changes with the text."""
+        """Name and digest of the text."""
         return f"{self.name}@{hashlib.sha256(self.text.encode()).hexdigest()[:12]}"
 
     @property
@@ -50,25 +50,25 @@ class Prompt(NamedTuple):
         return frozenset(_PLACEHOLDER.findall(self.text))
 
     def is_optional(self, placeholder: str) -> bool:
-        """Whether a place has paragraphs of its own, which are left out without loss."""
+        """Return whether no paragraph with this placeholder has another one, so it can be omitted without loss."""
         shared = [parts[1::2] for parts in _split_paragraphs(self.text) if placeholder in parts[1::2]]
         return not self.in_authors_syntax and all(set(places) == {placeholder} for places in shared)
 
     def fill(self, **values: str) -> str:
-        """The text with its places filled; what is filled in is not searched for places.
+        """Return the text with its placeholders filled. Placeholders in the values are not filled.
 
         >>> Prompt("note", "To {{name}}.\\n\\nYou said: {{words}}").fill(name="you", words="")
         'To you.'
         """
         paragraphs = []
         for parts in _split_paragraphs(self.text):
-            # Words and places alternate.
+            # Text and placeholders alternate.
             filled = [values[part] if at % 2 else part for at, part in enumerate(parts)]
             if len(parts) == 1 or any(filled[1::2]):
                 paragraphs.append("".join(filled))
         text = "\n\n".join(paragraphs)
         if not text.strip():
-            raise CrevalError(f"the prompt {self.name!r} says nothing: all its places are empty.")
+            raise CrevalError(f"the prompt {self.name!r} is empty, because all its placeholders are empty.")
         return text
 
 
@@ -78,16 +78,16 @@ def _split_paragraphs(text: str) -> list[list[str]]:
 
 
 def _parse_user_prompt(shipped: Prompt, text: str) -> Prompt:
-    """A text whose places may be those of the authors' own files."""
+    """Return the prompt of a user's file, with the authors' placeholders translated to ours."""
 
-    def ours(match: re.Match[str]) -> str:
+    def translate(match: re.Match[str]) -> str:
         name = match[1].lower()
         if name in _IMAGE_LABELS:
             return _IMAGE_LABELS[name]
         known = [place for place in _AUTHORS_NAMES[name] if place in shipped.placeholders]
         return f"{{{{{(known or _AUTHORS_NAMES[name])[0]}}}}}"
 
-    found, number = _AUTHORS_PLACEHOLDER.subn(ours, text)
+    found, number = _AUTHORS_PLACEHOLDER.subn(translate, text)
     return Prompt(shipped.name, found, number > 0)
 
 
@@ -95,23 +95,23 @@ _NEED_INSTRUCTION = frozenset({"creval_rewrite", "creval_dimension", "creval_if"
 
 
 def prompt_names() -> tuple[str, ...]:
-    """The names of all texts."""
+    """Return the names of all registered prompts."""
     return tuple(registry.prompts.names())
 
 
 def load_prompt(name: str, folder: str | Path | None = None, own: Mapping[str, str] = MappingProxyType({})) -> Prompt:
-    """Return a text by its name: from a user's `folder`, a protocol's `own`, or registered."""
+    """Return a prompt by name, from the user's `folder`, from `own` (the protocol's prompts) or from the registry."""
     text = own[name] if name in own else registry.prompts.get(require_known("prompt", name, (*own, *prompt_names())))
     if not isinstance(text, str):
-        raise CrevalError(f"prompt {name!r} of {registry.prompts.origin(name)} is not a text.")
+        raise CrevalError(f"prompt {name!r} of {registry.prompts.origin(name)} must be a string.")
     shipped = Prompt(name, text)
     if folder is None:
         return shipped
     path = Path(folder) / f"{name}.md"
     if not Path(folder).is_dir():
-        raise CrevalError(f"{folder} is not a folder of prompts.")
+        raise CrevalError(f"`prompts` {folder} is not a folder.")
     if not any((Path(folder) / f"{known}.md").is_file() for known in (*own, *prompt_names())):
-        raise CrevalError(f"{folder} holds no {name}.md; `creval prompts` writes one.")
+        raise CrevalError(f"{folder} contains no {name}.md. `creval prompts` writes one.")
     if not path.is_file():
         return shipped
     try:
@@ -119,13 +119,13 @@ def load_prompt(name: str, folder: str | Path | None = None, own: Mapping[str, s
     except (OSError, UnicodeDecodeError) as error:
         raise CrevalError(f"{path} cannot be read: {error}.") from error
     unknown = sorted(found.placeholders - shipped.placeholders)
-    # The authors' texts say themselves which picture is which, and how to answer.
-    needful = {"questions"} if found.in_authors_syntax else {"images", "questions", "format"}
+    # The authors' prompts label the images and describe the reply format themselves.
+    required = {"questions"} if found.in_authors_syntax else {"images", "questions", "format"}
     if name in _NEED_INSTRUCTION:
-        needful.add("instruction")
-    needed = sorted(shipped.placeholders & needful - found.placeholders)
-    if unknown or needed:
-        what = f"does not know {{{{{unknown[0]}}}}}" if unknown else f"needs {{{{{needed[0]}}}}}"
+        required.add("instruction")
+    missing = sorted(shipped.placeholders & required - found.placeholders)
+    if unknown or missing:
+        what = f"has no placeholder {{{{{unknown[0]}}}}}" if unknown else f"needs {{{{{missing[0]}}}}}"
         places = ", ".join(f"{{{{{place}}}}}" for place in sorted(shipped.placeholders))
-        raise CrevalError(f"{path}: the prompt {name!r} {what}. Its places are {places}.")
+        raise CrevalError(f"{path}: the prompt {name!r} {what}. Its placeholders are {places}.")
     return found

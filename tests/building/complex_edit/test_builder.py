@@ -21,7 +21,7 @@ def test_images_become_rows_that_are_read_without_fault(tmp_path: Path) -> None:
     (images / "broken.png").write_bytes(b"none")
     with serving(FakeServer(seed=4).app()) as url:
         work = complex_edit(images, tmp_path / "bench", url, steps=4, retries=4)
-        assert (work.item_count, work.unit, work.warnings()) == (4, "picture", [])
+        assert (work.item_count, work.unit, work.warnings()) == (4, "image", [])
         wrote = work.run()
     assert sorted(wrote.results) == ["p0.png", "p1.png", "p2.png"]
     assert list(wrote.left_out) == ["broken.png"]
@@ -52,7 +52,7 @@ def test_a_row_that_is_there_stays_and_a_larger_limit_adds(tmp_path: Path) -> No
         changed.write_text(json.dumps(content))
         asked = server.stats["requests"]
         again = complex_edit(images, bench, url, limit=2, retries=4)
-        assert (again.item_count, again.warnings()) == (0, ["2 pictures done before stay as they are."])
+        assert (again.item_count, again.warnings()) == (0, ["2 images already exist and will not be changed."])
         assert [made.calls for made in again.estimate()] == [0, 0]
         assert again.run().results == {}
         assert server.stats["requests"] == asked
@@ -65,9 +65,9 @@ def test_another_model_or_other_steps_are_refused(tmp_path: Path) -> None:
     images, bench = draw_images(tmp_path / "images", 1), tmp_path / "bench"
     with serving(FakeServer(seed=4).app()) as url:
         complex_edit(images, bench, url, retries=4).run()
-        with pytest.raises(CrevalError, match="begun with other models"):
+        with pytest.raises(CrevalError, match="started with other models"):
             complex_edit(images, bench, url, model="other", retries=4)
-        with pytest.raises(CrevalError, match=r"begun with other steps \(2, not 3\)"):
+        with pytest.raises(CrevalError, match=r"started with other steps \(2, not 3\)"):
             complex_edit(images, bench, url, steps=3, retries=4)
 
 
@@ -88,7 +88,7 @@ def test_what_is_kept_of_a_image_that_is_not_done_is_taken_off(tmp_path: Path) -
 
 
 class Hostile(FakeServer):
-    """Writes noise now and then."""
+    """A server that returns garbled texts now and then."""
 
     def build_reply(self, body: Any, asked: Any) -> dict[str, Any]:
         good = super().build_reply(body, asked)

@@ -1,4 +1,4 @@
-"""What models write back is read in every form, and nothing is read that is not there."""
+"""Replies are parsed in every common form, and parsers invent no text."""
 
 from __future__ import annotations
 

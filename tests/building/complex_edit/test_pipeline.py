@@ -1,4 +1,4 @@
-"""What a model writes becomes a chain, and what it writes badly is asked for again."""
+"""Replies of a model become a chain, and invalid replies are requested again."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_every_stage_is_shown_two_examples(name: str) -> None:
     text = pipeline.load_complex_edit_prompts()[name].text
     shown = text[text.index("Two examples of") :]
     assert shown.count("Thought: ") == 2
-    assert "{{" not in shown[: shown.rindex("Thought: ")], "nothing is filled into an example"
+    assert "{{" not in shown[: shown.rindex("Thought: ")], "examples have no placeholders"
 
 
 def test_a_chain_of_two() -> None:
@@ -131,4 +131,4 @@ def test_what_a_image_is_expected_to_take() -> None:
     for stage in pipeline.estimate_complex_edit_stages(8):
         calls[stage.role] += stage.calls
     assert calls == {"writer": 1, "reviser": 15}
-    assert sum(stage.calls for stage in pipeline.estimate_complex_edit_stages(1)) == 2, "nothing to put together"
+    assert sum(stage.calls for stage in pipeline.estimate_complex_edit_stages(1)) == 2, "there is nothing to merge"

@@ -27,7 +27,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def built(made: Path, tmp_path: Path) -> Path:
-    """A benchmark of two pictures, to be written into."""
+    """Return a copy of a benchmark of two images, for writing."""
     return Path(shutil.copytree(made, tmp_path / "bench"))
 
 
@@ -62,7 +62,7 @@ def test_what_is_dropped_goes_and_comes_back(built: Path) -> None:
     review.decide("0001", "compound/4", OPEN, {})
     review.decide("0001", "atomic/3", DROPPED, {})
     gone = {"built/C3/0001", "built/C4/0001"}
-    assert set(before) - set(samples(built)) == gone, "with all that contain it"
+    assert set(before) - set(samples(built)) == gone, "with all compounds that contain it"
     review.decide("0001", "atomic/3", ACCEPTED, {"operation": "Add Text"})
     assert samples(built) == before
     assert rows(built)["0001.json"]["edit"]["sequence"][2]["name"] == "Add Text"
@@ -95,7 +95,7 @@ def test_what_is_no_row_is_left_to_bench(built: Path, broken: str) -> None:
     review = ComplexEditReview(built)
     assert len(review.groups()) == 2
     (built / "built" / "0001.json").write_text(broken)
-    with pytest.raises(CrevalError, match="not a row that creval can read any more"):
+    with pytest.raises(CrevalError, match="no longer a row that creval can read"):
         review.group("0001")
 
 
@@ -104,7 +104,7 @@ def test_what_was_not_made_shorter_is_noted(built: Path) -> None:
     text = path.read_text()
     mark = '"before": '
     path.write_text(text.replace(mark, f'"unsimplified": "not accepted", {mark}', 1))
-    assert ComplexEditReview(built).group("0001").items[0].notes == ("it was not made shorter: not accepted",)
+    assert ComplexEditReview(built).group("0001").items[0].notes == ("not simplified: not accepted",)
 
 
 def test_what_contains_changed_words_is_looked_at_again(built: Path) -> None:
@@ -114,7 +114,7 @@ def test_what_contains_changed_words_is_looked_at_again(built: Path) -> None:
     assert {item.verdict for item in review.group("0001").items} == {ACCEPTED}
     review.decide("0001", "atomic/3", ACCEPTED, {"instruction": "Paint the moon green."})
     items = {item.id: item for item in review.group("0001").items}
-    why = "atomic edit 3, which it contains, was changed afterwards"
+    why = "it contains atomic instruction 3, which was changed afterwards"
     assert {name for name, item in items.items() if item.verdict == OPEN} == {"compound/3", "compound/4"}
     assert {item.notes for item in items.values()} == {(), (why,)}
     review.decide("0001", "compound/3", ACCEPTED, {})

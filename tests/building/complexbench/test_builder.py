@@ -28,10 +28,7 @@ def test_images_become_samples_that_are_read_without_fault(tmp_path: Path) -> No
     with serving(FakeServer(seed=3).app()) as url:
         work = complexbench(tmp_path, tmp_path / "bench", url, levels=tuple(LEVELS))
         assert (work.item_count, work.unit) == (18, "sample")
-        assert work.warnings() == [
-            "6 pictures kept.",
-            "1 picture not kept: fewer than 3 classes occur (000000000007.jpg).",
-        ]
+        assert work.warnings() == ["6 images kept.", "1 image not kept: fewer than 3 classes occur (000000000007.jpg)."]
         wrote = work.run()
     assert (len(wrote.results), list(wrote.left_out)) == (18, ["000000000008.jpg"])
     found = open_benchmark(tmp_path / "bench").dataset
@@ -71,7 +68,7 @@ def test_two_images_of_one_name_cannot_both_be_kept(tmp_path: Path) -> None:
     with serving(FakeServer(seed=3).app()) as url:
         wrote = complexbench(tmp_path, tmp_path / "bench", url).run()
     assert len(wrote.results) == 1
-    why = "it would have the key of 000000000001.jpg; rename it"
+    why = "it would have the same key as 000000000001.jpg. Rename it."
     assert wrote.left_out == {"more/000000000001.jpg": why}
 
 
@@ -94,7 +91,7 @@ def test_the_writer_that_checks_itself_gets_a_warning(tmp_path: Path) -> None:
 def test_where_no_image_suits_it_is_said_why(tmp_path: Path) -> None:
     annotated(tmp_path, [("cat",), ("cat", "cup", "vase")])
     (tmp_path / "images" / "000000000002.jpg").write_bytes(b"none")
-    with pytest.raises(CrevalError, match=r"no picture suits.*fewer than 3.*000000000002\.jpg"):
+    with pytest.raises(CrevalError, match=r"no image is suitable.*fewer than 3.*000000000002\.jpg"):
         complexbench(tmp_path, tmp_path / "bench", "http://127.0.0.1:1")
 
 
@@ -107,7 +104,7 @@ def test_another_model_is_refused_before_anybody_looks(tmp_path: Path) -> None:
     with serving(FakeServer(seed=3).app()) as url:
         complexbench(tmp_path, tmp_path / "bench", url).run()
         roles = {"writer": NOWHERE, "checker": NOWHERE}
-        with pytest.raises(CrevalError, match="begun with other models"):
+        with pytest.raises(CrevalError, match="started with other models"):
             ComplexBenchBuilder(tmp_path / "images", tmp_path / "bench", roles, Settings(), looks)
 
 
@@ -117,7 +114,7 @@ def test_what_people_do_meanwhile_stays(tmp_path: Path) -> None:
     with serving(FakeServer(seed=3).app()) as url:
         complexbench(tmp_path, bench, url, levels=["two-chain"]).run()
         work = complexbench(tmp_path, bench, url, levels=["two-chain", "three-chain"])
-        review = ComplexBenchReview(bench)  # after the build has read what is there
+        review = ComplexBenchReview(bench)  # after the build has read the files
         review.decide("two-chain/1", "step/1", DROPPED, {})
         work.run()
     assert review.group("two-chain/1").items[0].verdict == DROPPED

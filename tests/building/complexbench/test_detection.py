@@ -14,7 +14,7 @@ from creval.core.sample import Box
 
 
 class Detector:
-    """Finds the same in every picture, and counts its looks."""
+    """Detector that finds the same objects in every image, and records the images."""
 
     def __init__(self) -> None:
         self.looked: list[tuple[int, int]] = []
@@ -41,7 +41,7 @@ def test_boxes_that_overlap_are_one_object(tmp_path: Path, images: dict[str, Pat
             AnnotatedObject("cup", (0, 0.5, 0.25, 1)),
         ]
     }
-    assert list(found.unreadable) == ["b.png"], "what cannot be opened is not without objects"
+    assert list(found.unreadable) == ["b.png"], "an unreadable image is not one without objects"
     assert len(COCO_CLASSES) == 80
 
 
@@ -54,7 +54,7 @@ def test_a_image_is_looked_at_once_by_a_model(tmp_path: Path, images: dict[str, 
     assert len(detector.looked) == 2
     Image.new("RGB", (60, 20)).save(images["a.png"])
     detect_objects(bench, images, "other/model", detector.find)
-    assert detector.looked[2:] == [(60, 20)], "another picture under its name"
+    assert detector.looked[2:] == [(60, 20)], "another image with the same name"
 
 
 @pytest.mark.parametrize("damage", [None, [], [["cat"]], [["cat", [1, 2]]], [["cat", "abcd"]]])
@@ -67,7 +67,7 @@ def test_a_damaged_file_gets_a_sentence(tmp_path: Path, images: dict[str, Path],
     if damage == []:
         assert detect_objects(bench, images, "some/model", Detector().find).objects["a.png"] == []
         return
-    with pytest.raises(CrevalError, match=r"objects\.json is damaged: delete it"):
+    with pytest.raises(CrevalError, match=r"objects\.json is damaged\. Delete it"):
         detect_objects(bench, images, "some/model", Detector().find)
 
 

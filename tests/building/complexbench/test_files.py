@@ -28,7 +28,7 @@ def test_what_is_added_is_written_with_its_image(tmp_path: Path) -> None:
     assert not entries.has(SUBSETS, image.name)
     entries.save_image(image.name, image)
     assert entries.add("two-chain", image.name, steps, made)
-    assert not entries.add("two-chain", image.name, {}, {}), "who is there stays"
+    assert not entries.add("two-chain", image.name, {}, {}), "existing entries stay"
     entries.save()
     assert entries.has(["parallel", "two-chain"][1:], image.name)
     again = ComplexBenchEntries(tmp_path / "bench")
@@ -42,7 +42,7 @@ def test_what_is_added_is_written_with_its_image(tmp_path: Path) -> None:
     }
     copied = tmp_path / "bench" / "data" / "images" / "12-000000000012.jpg"
     assert copied.read_bytes() == b"picture"
-    assert all(instructions_file(tmp_path / "bench", subset).is_file() for subset in SUBSETS), "or empty"
+    assert all(instructions_file(tmp_path / "bench", subset).is_file() for subset in SUBSETS), "some are empty"
 
 
 def test_samples_are_in_the_order_of_their_numbers(tmp_path: Path) -> None:
@@ -50,7 +50,7 @@ def test_samples_are_in_the_order_of_their_numbers(tmp_path: Path) -> None:
     entries.subsets["two-chain"] = {key: {} for key in ("10", "9", "cat", "100")}
     entries.save(["two-chain"])
     assert list(json.loads(instructions_file(tmp_path, "two-chain").read_text())) == ["9", "10", "100", "cat"]
-    assert not instructions_file(tmp_path, "three-chain").exists(), "only what is named is written"
+    assert not instructions_file(tmp_path, "three-chain").exists(), "only the given subsets are written"
 
 
 @pytest.mark.parametrize("content", ["[]", "{", '"x"'])
@@ -102,7 +102,7 @@ def test_a_long_name_is_cut(tmp_path: Path, letter: str) -> None:
     assert sample.source.is_file()
     assert len(sample.source.name.encode()) < 200
     other = f"{name[:-5]}b.png"
-    assert image_key(other) != image_key(name), "names that begin alike stay apart"
+    assert image_key(other) != image_key(name), "names with the same prefix have different keys"
 
 
 @pytest.mark.parametrize("name", ["a.gif", "a.bmp", "a.tiff", "a.ppm", "a.png", "a.JPG"])
@@ -124,7 +124,9 @@ def test_images_of_one_key_are_found_before_anything_is_asked(tmp_path: Path) ->
     names = ["007.png", "7.png", "a/cat.jpg", "b/Cat.jpg", "dog.png"]
     found = entries.find_key_clashes(names)
     assert list(found) == ["7.png", "b/Cat.jpg"]
-    assert found["7.png"] == "it would have the key of 007.png; rename it"
+    assert found["7.png"] == "it would have the same key as 007.png. Rename it."
     entries.add("two-chain", "b/Cat.jpg", MADE, {})
     entries.save()
-    assert list(ComplexBenchEntries(tmp_path).find_key_clashes(names)) == ["7.png", "a/cat.jpg"], "who is there stays"
+    assert list(ComplexBenchEntries(tmp_path).find_key_clashes(names)) == ["7.png", "a/cat.jpg"], (
+        "existing entries stay"
+    )

@@ -89,7 +89,7 @@ def test_choosing_says_why_others_are_not_kept(tmp_path: Path) -> None:
     assert chosen.scenes["in/b.png"].size == (80, 40)
     assert chosen.unsuitable == {"c.jpg": "fewer than 3 classes occur", "d.jpg": "there are no annotations"}
     assert list(chosen.unreadable) == ["torn.jpg", "cut.jpg"]
-    assert chosen.unreadable["cut.jpg"] == "cut.jpg is cut off.", "as it was said where it was opened"
-    assert chosen.describe_unsuitable()[0] == "1 picture not kept: fewer than 3 classes occur (c.jpg)"
+    assert chosen.unreadable["cut.jpg"] == "cut.jpg is cut off.", "with the reason of the detector"
+    assert chosen.describe_unsuitable()[0] == "1 image not kept: fewer than 3 classes occur (c.jpg)"
     many = chosen._replace(unsuitable=dict.fromkeys("abcd", "no"))
-    assert many.describe_unsuitable() == ["4 pictures not kept: no (a, b, c, ...)"]
+    assert many.describe_unsuitable() == ["4 images not kept: no (a, b, c, ...)"]

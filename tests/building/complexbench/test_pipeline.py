@@ -1,4 +1,4 @@
-"""What a model writes becomes three steps, of which those of a chain build on each other."""
+"""Replies of a model become three steps. In a chain, steps depend on each other."""
 
 from __future__ import annotations
 
@@ -132,5 +132,5 @@ def test_a_check_that_cannot_be_read_is_asked_for_again() -> None:
 def test_a_images_types_are_the_same_each_time() -> None:
     drawn = [draw_edit_types("two-chain", ["cup"], f"{seed} a.jpg") for seed in range(20)]
     assert drawn == [draw_edit_types("two-chain", ["cup"], f"{seed} a.jpg") for seed in range(20)]
-    assert len(set(drawn)) > 5, "another seed draws others"
+    assert len(set(drawn)) > 5, "another seed draws other types"
     assert len({draw_edit_types("two-chain", ["cup"], f"{n}.jpg") for n in range(20)}) > 5

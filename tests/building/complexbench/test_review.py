@@ -31,7 +31,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def built(made: Path, tmp_path: Path) -> Path:
-    """A benchmark of four samples, to be written into."""
+    """Return a copy of a benchmark of four samples, for writing."""
     return Path(shutil.copytree(made, tmp_path / "bench"))
 
 
@@ -42,9 +42,9 @@ def test_a_sample_is_a_group_and_a_step_an_item(built: Path) -> None:
     group = review.group(LAST)
     assert [path.is_file() for path in group.images.values()] == [True]
     assert [item.id for item in group.items] == ["step/1", "step/2", "step/3"]
-    kinds = ["step 1", "step 2, upon step 1", "step 3, upon step 2"]
+    kinds = ["step 1", "step 2, depends on step 1", "step 3, depends on step 2"]
     assert [item.kind for item in group.items] == kinds
-    assert not any(item.notes for item in group.items), "a chain is no reason to look twice"
+    assert not any(item.notes for item in group.items), "a chain is no reason for a note"
     assert [field.name for field in group.items[0].fields] == ["instruction", "type"]
 
 
@@ -114,7 +114,7 @@ def test_what_builds_on_changed_words_is_looked_at_again(built: Path) -> None:
     review.decide(LAST, first.id, ACCEPTED, {"instruction": "Add a tin drum."})
     items = review.group(LAST).items
     assert [item.verdict for item in items] == [ACCEPTED, OPEN, ACCEPTED]
-    why = "step 1, on which it builds, was changed afterwards"
+    why = "it depends on step 1, which was changed afterwards"
     assert [item.notes for item in items] == [(), (why,), ()]
     review.decide(LAST, "step/2", ACCEPTED, {"instruction": second.fields[0].text})
     assert [item.notes for item in review.group(LAST).items] == [()] * 3

@@ -1,4 +1,4 @@
-"""Steps and checks are read in every form, and nothing is read that is not there."""
+"""Steps and checks are parsed in every common form, and parsers invent no text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A benchmark that is gone on with: what it was begun with stays, and nothing is paid for twice."""
+"""Resumed builds: settings and given instructions stay, and nothing is paid for twice."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tests.serving import serving
 
 @contextmanager
 def building(tmp_path: Path, model: Model) -> Iterator[Callable[..., CrevalBuilder]]:
-    """What makes buildings in one folder, with one model."""
+    """Return a function that creates builders for one folder, with one model."""
     with serving(model.app()) as url:
         roles = dict.fromkeys(("writer", "asker", "checker"), f"openai:a@{url}/v1")
 
@@ -105,9 +105,9 @@ def test_peoples_own_instructions_are_not_replaced(tmp_path: Path, lost: str) ->
         asked = len(model.asked)
         if lost:
             (tmp_path / "bench" / lost).unlink()
-        with pytest.raises(CrevalError, match="your own instruction for cat, which is not given"):
+        with pytest.raises(CrevalError, match="your own instruction for cat, which is missing now"):
             begin(dry=True)
-        with pytest.raises(CrevalError, match="your own instruction for cat, which is not given"):
+        with pytest.raises(CrevalError, match="your own instruction for cat, which is missing now"):
             begin(told(tmp_path, dog=OWN)).run()
     assert len(model.asked) == asked
     cat, _ = open_benchmark(tmp_path / "bench").dataset.samples
@@ -134,7 +134,7 @@ def test_another_setting_is_refused_before_anything_is_said(tmp_path: Path) -> N
     drawn(tmp_path / "pictures", "cat")
     with building(tmp_path, Model()) as begin:
         begin().run()
-        with pytest.raises(CrevalError, match="begun with another image_fit"):
+        with pytest.raises(CrevalError, match="started with another image_fit"):
             begin(dry=True, image_fit="200")
-        with pytest.raises(CrevalError, match="begun with another checker"):
+        with pytest.raises(CrevalError, match="started with another checker"):
             begin(CrevalBuildOptions(blind=False))

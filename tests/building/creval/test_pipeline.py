@@ -1,4 +1,4 @@
-"""An instruction and questions for each picture; what breaks a rule is asked for again."""
+"""Each image gets an instruction and questions. Texts that violate a rule are requested again."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def test_what_breaks_a_rule_is_asked_for_again_with_the_reason(tmp_path: Path) -
     assert "only 4 good questions" in again
     assert "- Is the VC part red?" in again
     texts = [question["question"] for question in asked(tmp_path, "VC")]
-    assert texts[-1] == "Is the ear of the cat red?", "one in the place of one"
+    assert texts[-1] == "Is the ear of the cat red?", "one replacement for one question"
     assert len(texts) == 5
     assert asked(tmp_path, "VC")[-1]["made"]["try"] == 2
     rejected = record(tmp_path)["rejected"]["cat"]
@@ -128,7 +128,7 @@ def test_too_few_good_questions_leave_a_image_out(tmp_path: Path) -> None:
 
 
 def flagging(words: str, better: str) -> Model:
-    """A checker that says the opposite of what is right to some questions."""
+    """A checker that gives wrong answers to some questions."""
 
     def says(stage: str, text: str) -> str:
         if stage == "IF" and "asked again" in text:
@@ -258,16 +258,16 @@ def test_what_people_changed_is_left_alone(tmp_path: Path) -> None:
         assert "crimson?" in changed.read_text()
         cat, dog, emu = open_benchmark(bench).dataset.samples
         assert (dog.instruction, emu.instruction) == ("My own words for the dog.", TOLD)
-        assert not open_benchmark(bench).dataset.issues, "and what was lost is there again"
+        assert not open_benchmark(bench).dataset.issues, "and the deleted file is restored"
         assert cat.id == "cat"
 
 
 def test_another_model_is_another_benchmark(tmp_path: Path) -> None:
     model = Model()
     build(tmp_path, model)
-    again = build(tmp_path, model)  # at another address, where it is the same model
+    again = build(tmp_path, model)  # the same model at another address
     assert again.progress.requests_sent == 0
-    with pytest.raises(CrevalError, match="begun with another asker"):
+    with pytest.raises(CrevalError, match="started with another asker"):
         build(tmp_path, model, asker="c")
 
 
@@ -284,7 +284,7 @@ def test_other_settings_do_not_pay_for_everything_again(
         where = (tmp_path / "pictures", tmp_path / "bench", roles, CrevalBuildOptions())
         CrevalBuilder(*where, Settings()).run()
         asked = len(model.asked)
-        with pytest.raises(CrevalError, match=f"begun with another {wrong}"):
+        with pytest.raises(CrevalError, match=f"started with another {wrong}"):
             CrevalBuilder(*where, Settings(image_fit=fit), temperature=temperature).run()
     assert len(model.asked) == asked
 
@@ -292,7 +292,7 @@ def test_other_settings_do_not_pay_for_everything_again(
 def test_another_folder_is_not_written_into(tmp_path: Path) -> None:
     (tmp_path / "bench").mkdir()
     (tmp_path / "bench" / "instruction.json").write_text('[{"input_image": ["image/x.png"]}]')
-    with pytest.raises(CrevalError, match="holds another benchmark"):
+    with pytest.raises(CrevalError, match="already contains another benchmark"):
         build(tmp_path, Model())
 
 
@@ -302,7 +302,7 @@ def test_the_authors_own_prompts(tmp_path: Path) -> None:
     (own / "creval_vq.md").write_text("Look at {Image-A}. Of the edit {Edit instructions} ask VQ.")
 
     def says(stage: str, text: str) -> str:
-        # Their text does not ask for our form.
+        # The authors' prompt does not ask for our reply format.
         is_theirs = text.startswith("Look at Image 1.")
         if is_theirs and "asked again" not in text:
             return questions("VQ", "Is it red?")
@@ -329,7 +329,7 @@ def test_a_model_that_marks_its_own_work_gets_a_warning(tmp_path: Path) -> None:
     drawn(tmp_path / "pictures", "cat")
     roles = dict.fromkeys(("writer", "asker", "checker"), "openai:m@http://127.0.0.1:9/v1")
     building = CrevalBuilder(tmp_path / "pictures", tmp_path / "bench", roles, CrevalBuildOptions(), Settings())
-    assert "warning: m writes the instructions and the questions" in building.warnings()[0]
+    assert "warning: m writes both the instructions and their questions" in building.warnings()[0]
     writer, asker, checker = building.estimate()
     assert (writer.calls, asker.calls, checker.calls) == (1, 3, 1)
     assert not (tmp_path / "bench").exists()

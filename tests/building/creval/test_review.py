@@ -1,4 +1,4 @@
-"""What is decided in a review stands in the benchmark's files at once."""
+"""Review decisions are written into the benchmark's files at once."""
 
 from __future__ import annotations
 
@@ -81,16 +81,16 @@ def test_questions_on_other_words_are_noted(review: CrevalReview) -> None:
     review.decide("cat", "IF/Q1", ACCEPTED, {})
     review.decide("cat", "IF/Q3", DROPPED, {})
     review.decide("cat", "instruction", ACCEPTED, {"instruction": f"{TOLD}  "})
-    assert notes(review, "IF/Q1") == (), "the same words"
+    assert notes(review, "IF/Q1") == (), "the text is the same"
     review.decide("cat", "instruction", ACCEPTED, {"instruction": "Paint the cat  blue."})
-    older = ("the instruction has got other words since",)
-    assert review.group("cat").items[0].facts["its words before"] == TOLD
+    older = ("the instruction was changed afterwards",)
+    assert review.group("cat").items[0].facts["previous text"] == TOLD
     assert notes(review, "IF/Q1") == notes(review, "VC/Q2") == older
     assert notes(review, "IF/Q3") == ()
     review.decide("cat", "IF/Q1", ACCEPTED, {})
     assert (notes(review, "IF/Q1"), notes(review, "VC/Q2")) == ((), older)
     review.decide("cat", "instruction", ACCEPTED, {"instruction": "Paint the cat red."})
-    assert notes(review, "IF/Q1") == older, "it was accepted for yet others"
+    assert notes(review, "IF/Q1") == older, "it was accepted for another text"
     review.decide("cat", "IF/Q1", OPEN, {})
     assert notes(review, "IF/Q1") == older
     review.decide("cat", "instruction", OPEN, {"instruction": TOLD})
@@ -125,10 +125,10 @@ def test_a_sample_is_dropped_with_all_its_questions(review: CrevalReview) -> Non
         ("IF/Q1", "maybe", {}, "no verdict"),
         ("IF/Q9", ACCEPTED, {}, "no question IF/Q9"),
         ("XX/Q1", ACCEPTED, {}, "no metric"),
-        ("IF/Q1", ACCEPTED, {"question": " "}, "needs words"),
+        ("IF/Q1", ACCEPTED, {"question": " "}, "cannot be empty"),
         ("IF/Q1", ACCEPTED, {"answer": "Maybe"}, "no answer"),
         ("VC/Q1", ACCEPTED, {"weight": "4"}, "no weight"),
-        ("instruction", ACCEPTED, {"instruction": ""}, "needs words"),
+        ("instruction", ACCEPTED, {"instruction": ""}, "cannot be empty"),
         ("instruction", ACCEPTED, {"dimension": "Fun"}, "no dimension"),
     ],
 )
@@ -171,7 +171,7 @@ def test_a_question_can_be_added(review: CrevalReview) -> None:
     assert group.instruction == group.items[0].fields[0].text
     review.decide("cat", "VC/Q5", DROPPED, {})
     fields = {"metric": "VC", "question": " Is the\ntail there? ", "answer": "No", "weight": "3"}
-    assert review.add("cat", fields) == "VC/Q6", "the number of what is dropped is not given again"
+    assert review.add("cat", fields) == "VC/Q6", "numbers of dropped questions are not reused"
     assert review.add("cat", {**fields, "metric": "IF"}) == "IF/Q6"
     added = next(item for item in review.group("cat").items if item.id == "VC/Q6")
     assert ([field.text for field in added.fields], added.verdict) == (["Is the tail there?", "No", "3"], ACCEPTED)
@@ -183,7 +183,7 @@ def test_a_question_can_be_added(review: CrevalReview) -> None:
 @pytest.mark.parametrize(
     ("fields", "why"),
     [
-        ({"metric": "IF", "question": " "}, "needs words"),
+        ({"metric": "IF", "question": " "}, "cannot be empty"),
         ({"metric": "XX", "question": "Is it?"}, "no metric 'XX'"),
         ({"metric": "IF", "question": "Is it?", "answer": "Maybe"}, "no answer 'Maybe'"),
     ],
@@ -195,5 +195,5 @@ def test_what_cannot_be_added_is_refused(review: CrevalReview, fields: dict[str,
     assert (review.folder / "questions_all/IF/cat.json").read_bytes() == before
     review.decide("dog", "instruction", DROPPED, {})
     assert review.group("dog").new_item == ()
-    with pytest.raises(CrevalError, match="take it back before"):
+    with pytest.raises(CrevalError, match="Restore it before"):
         review.add("dog", {"metric": "IF", "question": "Is it?"})

@@ -1,4 +1,4 @@
-"""Each rule finds what it is for, and lets good texts pass."""
+"""Each rule finds its violations and accepts good texts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pictures get safe names, and instructions find their pictures."""
+"""Images get safe ids, and instructions are matched with images."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_names_fit_everywhere(tmp_path: Path) -> None:
         (tmp_path / f"{name}.png").touch()
     found = find_source_images(tmp_path, tmp_path / "out")
     assert max(len(source.name.encode()) for source in found) <= 124
-    assert len({source.id for source in found}) == 6, "cut, they still differ"
+    assert len({source.id for source in found}) == 6, "truncated ids still differ"
     assert {"a_gnp", "_", "b_"} < {source.id for source in found}
 
 
@@ -125,10 +125,10 @@ def test_instructions_in_every_kind_of_file(tmp_path: Path) -> None:
     ("name", "text", "sentence"),
     [
         ("t.csv", "picture,words\na,b\n", "needs the columns"),
-        ("t.csv", "image,instruction\na,\n", "row 1: it needs"),
-        ("t.csv", "image,instruction\na,x\na,y\n", "has an instruction already"),
+        ("t.csv", "image,instruction\na,\n", "row 1: the row needs"),
+        ("t.csv", "image,instruction\na,x\na,y\n", "already has another instruction"),
         ("t.csv", "image,instruction,dimension\na,x,Surreal\n", "did you mean 'Surreal Fantasy'"),
-        ("t.json", "[1]", "should hold a list"),
+        ("t.json", "[1]", "must be a list"),
         ("t.json", "{", "not valid JSON"),
     ],
 )

@@ -10,6 +10,6 @@ from tests.serving import serving
 
 @pytest.fixture
 def url() -> Iterator[str]:
-    """A server that writes whatever is asked for."""
+    """Return the address of a server that generates every requested text."""
     with serving(FakeServer(seed=3).app()) as address:
         yield address

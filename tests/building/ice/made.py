@@ -1,4 +1,4 @@
-"""Pictures for all of ICE-Bench's tasks in folders of their names, and items made of them."""
+"""Images for all of ICE-Bench's tasks, in folders with the tasks' names, and items built from them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.benchmarks.ice_bench.release_files import drawn, mask, source_of
 
 
 def draw_task(folder: Path, task: Task, name: str = "a", seed: int = 0) -> None:
-    """What a task needs, under a picture's name."""
+    """Write the images that a task needs, under one name."""
     home = folder / task.name
     home.mkdir(parents=True, exist_ok=True)
     seed += 100 * task.number
@@ -32,7 +32,7 @@ def draw_task(folder: Path, task: Task, name: str = "a", seed: int = 0) -> None:
 
 
 def draw(folder: Path, *names: str) -> Path:
-    """Pictures by their names, whatever they show."""
+    """Write images with the given names and any content."""
     for name in names:
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         Image.new("RGB", (8, 6)).save(folder / name)
@@ -40,7 +40,7 @@ def draw(folder: Path, *names: str) -> Path:
 
 
 def draw_all(folder: Path, each: int = 1) -> Path:
-    """Pictures for all 31 tasks."""
+    """Write images for all 31 tasks."""
     for task in TASKS.values():
         for number in range(each):
             draw_task(folder, task, f"p{number}", number)
@@ -48,7 +48,7 @@ def draw_all(folder: Path, each: int = 1) -> Path:
 
 
 def draw_plain(folder: Path, count: int) -> Path:
-    """Photographs that nobody has put to a task."""
+    """Write images without a task."""
     folder.mkdir(parents=True, exist_ok=True)
     for number in range(count):
         drawn(number).save(folder / f"p{number:02d}.png")
@@ -67,13 +67,13 @@ def building(images: Path, out: Path, url: str, wish: IceBuildOptions | None = N
 
 
 def entries(out: Path) -> list[dict[str, Any]]:
-    """The lines of a benchmark."""
+    """Return the entries of a benchmark."""
     path = IceItems.items_file(out)
     return [json.loads(line) for line in path.read_text().splitlines()] if path.is_file() else []
 
 
 def put(out: Path, *lines: dict[str, object]) -> None:
-    """Write the lines of a benchmark, as somebody would by hand."""
+    """Write the entries of a benchmark, as edited by hand."""
     (out / "dataset" / "data.jsonl").write_text("".join(f"{json.dumps(one)}\n" for one in lines))
 
 
@@ -83,7 +83,7 @@ def size_of(path: Path) -> tuple[int, int]:
 
 
 class Unwilling(FakeServer):
-    """A model to which no task seems to suit."""
+    """A model for which no task suits."""
 
     def _write_reply(self, asked: Any, choice: int) -> str:
         said = super()._write_reply(asked, choice)
@@ -91,8 +91,7 @@ class Unwilling(FakeServer):
 
 
 class Heard(FakeServer):
-    """A server that fills in templates soundly, remembers what it was asked, and counts the
-    pictures that it was shown."""
+    """A server that fills in templates correctly, records its requests, and counts their images."""
 
     def __init__(self, seed: int) -> None:
         super().__init__(seed=seed)

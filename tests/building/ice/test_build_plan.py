@@ -31,7 +31,7 @@ def test_a_table_of_ones_own(url: str, tmp_path: Path) -> None:
     )
     wrote = building(images, out, url, IceBuildOptions(item_table=table)).run()
     assert wrote.left_out == {
-        "row 2": "its instruction cannot stand (pictures: there is no <REF_1>)",
+        "row 2": "its instruction is invalid (pictures: there is no <REF_1>)",
         "row 4": "Inpainting needs a mask (in the column mask)",
     }
     first, second = entries(out)
@@ -54,7 +54,7 @@ def test_images_in_the_benchmark_are_no_sources(url: str, tmp_path: Path) -> Non
     drawn(1).save(draw_plain(images / "out" / "x", 0) / "y.png")
     table = tmp_path / "items.csv"
     table.write_text("image,task\nout/x/y.png,Color Editing\n")
-    with pytest.raises(CrevalError, match="lies in `out`"):
+    with pytest.raises(CrevalError, match="is inside of `out`"):
         building(images, images / "out", url, IceBuildOptions(item_table=table))
 
 
@@ -62,14 +62,14 @@ def test_what_a_task_does_not_use_is_said(url: str, tmp_path: Path) -> None:
     draw_task(tmp_path / "in", TASKS["Style Reference Creating"])
     drawn(1).save(tmp_path / "in" / "Style Reference Creating" / "a.png")
     (note,) = building(tmp_path / "in", tmp_path / "bench", url).warnings()
-    assert note == "left aside, because their tasks do not use them: a.png"
+    assert note == "ignored, because their tasks do not use them: a.png"
 
 
 def test_what_a_row_brings_in_vain_is_said(url: str, tmp_path: Path) -> None:
     images, table = draw_plain(tmp_path / "in", 2), tmp_path / "items.csv"
     table.write_text("image,task,mask\np00.png,Color Editing,p01.png\n")
     (note,) = building(images, tmp_path / "bench", url, IceBuildOptions(item_table=table)).warnings()
-    assert note == "left aside, because their tasks do not use them: p01.png"
+    assert note == "ignored, because their tasks do not use them: p01.png"
 
 
 def test_a_larger_limit_adds_and_changes_nothing(url: str, tmp_path: Path) -> None:
@@ -102,7 +102,7 @@ def test_images_of_tasks_that_are_not_chosen_are_not_looked_at(url: str, tmp_pat
     work = building(images, tmp_path / "bench", url, IceBuildOptions(tasks="5"), limit=2)
     assert (work.item_count, work.warnings()) == (2, [])
     assert work.run().left_out == {}
-    with pytest.raises(CrevalError, match="`tasks` leaves out all that there is"):
+    with pytest.raises(CrevalError, match="`tasks` excludes all of them"):
         building(images, tmp_path / "other", url, IceBuildOptions(tasks="6"))
 
 
@@ -110,7 +110,7 @@ def test_rows_that_are_the_same_are_said_and_one_item(url: str, tmp_path: Path) 
     images, table = draw_plain(tmp_path / "in", 1), tmp_path / "items.csv"
     table.write_text("image,task\n" + "p00.png,5\n" * 3)
     work = building(images, tmp_path / "bench", url, IceBuildOptions(item_table=table))
-    assert work.warnings() == ["one item is made of rows that are the same: row 2 (as row 1) and 1 more"]
+    assert work.warnings() == ["duplicate rows give one item: row 2 (as row 1) and 1 more"]
     wrote = work.run()
     assert (len(wrote.results), wrote.left_out) == (1, {})
 
@@ -123,9 +123,9 @@ def test_an_item_whose_row_has_other_words_now_is_told_until_it_is_dropped(url: 
         work = building(images, out, url, wish)
         work.run()
     (note,) = work.warnings()
-    assert "color-editing-p00. To be rid of it, drop it in the review or with" in note
+    assert "color-editing-p00. To remove it, drop it in the review or with" in note
     put(out, *({**one, "dropped": "red" in one["Instruction"]} for one in entries(out)))
-    assert building(images, out, url, wish).warnings() == ["1 item done before stays as it is."]
+    assert building(images, out, url, wish).warnings() == ["1 item already exists and will not be changed."]
 
 
 def test_source_types_are_said_of_items_that_have_none(url: str, tmp_path: Path) -> None:
@@ -141,7 +141,7 @@ def test_source_types_are_said_of_items_that_have_none(url: str, tmp_path: Path)
     assert types("") == (["", ""], [])
     assert types("generated") == (["Generated Image", ""], [])
     assert types("generated", "real") == (["Generated Image", "Real Image"], [])
-    note = "of another source type than is given, which stays: color-editing-p00"
+    note = "another source type than given is stored, and is kept: color-editing-p00"
     assert types("real") == (["Generated Image", "Real Image"], [note])
 
 
@@ -179,7 +179,7 @@ def test_a_table_is_done_however_its_folder_is_spelt(
     )
     building(images, out, url, table).run()
     again = building(Path(spelt.format(images, "in", "link")), out, url, table)
-    assert (again.item_count, again.warnings()) == (0, ["2 items done before stay as they are."])
+    assert (again.item_count, again.warnings()) == (0, ["2 items already exist and will not be changed."])
 
 
 def test_images_whose_names_are_no_text_are_done_once(url: str, tmp_path: Path) -> None:
@@ -188,7 +188,7 @@ def test_images_whose_names_are_no_text_are_done_once(url: str, tmp_path: Path) 
         try:
             os.rename(images / name, os.fsencode(images / os.fsdecode(odd)))  # noqa: PTH104
         except OSError:
-            pytest.skip("such names cannot be here")
+            pytest.skip("this file system does not allow such names")
     building(images, out, url, IceBuildOptions(items_per_image=2)).run()
     assert building(images, out, url, IceBuildOptions(items_per_image=2)).item_count == 0
     made = [entry["made"]["picture"] for entry in entries(out)]

@@ -57,7 +57,7 @@ def test_a_second_start_asks_nothing_and_new_images_join(tmp_path: Path) -> None
         first = building(images, out, url).run()
         before, calls = entries(out), server.stats["requests"]
         again = building(images, out, url)
-        assert (again.item_count, again.warnings()) == (0, ["6 items done before stay as they are."])
+        assert (again.item_count, again.warnings()) == (0, ["6 items already exist and will not be changed."])
         again.run()
         assert (server.stats["requests"], entries(out)) == (calls, before)
         draw_plain(images, 8)
@@ -94,7 +94,7 @@ def test_what_people_do_meanwhile_stays(tmp_path: Path) -> None:
         building(images, out, url).run()
         first, second = entries(out)
         draw_plain(images, 3)
-        work = building(images, out, url)  # has read what is there
+        work = building(images, out, url)  # has read the existing items
         put(out, {**first, "dropped": True}, {**second, "SourceCaption": "A word of my own."})
         work.run()
     found = {entry["ItemID"]: entry for entry in entries(out)}

@@ -52,5 +52,5 @@ def test_depth_needs_a_model_and_poses_cannot_be_made(photograph: Path) -> None:
     made = make_control_image(depth, photograph, lambda image: np.full(image.size[::-1], 7, np.uint8))
     assert (made.source.size, made.source.getpixel((0, 0))) == ((120, 90), 7)
     for task in (depth, TASKS["Pose-guided Generation"]):
-        with pytest.raises(CrevalError, match="cannot be made here"):
+        with pytest.raises(CrevalError, match="cannot derive its control image"):
             make_control_image(task, photograph)

@@ -1,4 +1,4 @@
-"""Templates that people fill in, or begin to, or leave."""
+"""Templates that people fill in, completely, partly or not at all."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_people_fill_in_and_the_rest_is_written(url: str, tmp_path: Path) -> Non
     assert (work.ice_items.unfilled_count, len(open_benchmark(out).dataset.samples)) == (1, 1)
     assert entries(out)[0]["Instruction"] == "Make the sky in <SOURCE> green."
     assert entries(out)[0]["TargetCaption"]
-    building(images, out, url).run()  # a model does what people left
+    building(images, out, url).run()  # a model fills in the remaining templates
     assert [finding.rule for finding in open_benchmark(out).dataset.issues] == ["no items"] * 29
     assert entries(out)[0]["Instruction"] == "Make the sky in <SOURCE> green."
 
@@ -66,9 +66,9 @@ def test_braces_of_ones_own_are_to_be_filled_in_too(tmp_path: Path) -> None:
         work = building(images, out, url, IceBuildOptions(people_fill_in=True))
         assert (work.item_count, work.ice_items.unfilled_count) == (0, 1)
         work.run()
-        assert server.stats["requests"] == calls, "nothing is described that is open"
+        assert server.stats["requests"] == calls, "edits without an instruction are not described"
         (item, *_) = IceReview(out).group("color-editing-a").items
-        assert "to be filled in: red" in item.notes
+        assert "to fill in: red" in item.notes
         with pytest.raises(CrevalError, match="no usable item"):
             open_benchmark(out)
         building(images, out, url).run()
@@ -104,7 +104,7 @@ def test_an_instruction_of_ones_own_that_is_emptied_waits_for_people(url: str, t
     work = building(images, out, url, IceBuildOptions(item_table=table))
     assert (work.item_count, work.ice_items.unfilled_count) == (0, 1)
     (item, *_) = IceReview(out).group("color-editing-p00").items
-    assert item.notes == ("it is still to be written",)
+    assert item.notes == ("it is not written yet",)
 
 
 def test_tasks_without_blanks_are_looked_at_also_for_people(tmp_path: Path) -> None:

@@ -34,8 +34,8 @@ def test_what_belongs_together(tmp_path: Path) -> None:
         "alone_ref.png": ImageSet(None, None, (at("alone_ref.png"),)),
     }
     assert lost == {
-        "lost_mask.png": "its picture is not there",
-        "cat_mask.png": "it belongs to cat.webp or to cat_src.jpg",
+        "lost_mask.png": "its image does not exist",
+        "cat_mask.png": "it could belong to cat.webp or to cat_src.jpg",
     }
 
 
@@ -65,4 +65,4 @@ def test_a_folder_among_tasks_that_names_none_is_told() -> None:
     assert find_folders_without_task(["Local Editing/Inpaintng/a", "Local Editing/Outpainting/a"]) == [
         "Local Editing/Inpaintng"
     ]
-    assert find_folders_without_task(["may/a", "june/b"]) == [], "where none names a task, none is meant to"
+    assert find_folders_without_task(["may/a", "june/b"]) == [], "no folder here names a task"

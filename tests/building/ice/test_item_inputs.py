@@ -33,7 +33,7 @@ def test_control_images_are_made_of_photographs(url: str, tmp_path: Path) -> Non
     assert wide.source is not None
     assert wide.mask is not None
     assert size_of(wide.source) == size_of(wide.mask) == (144, 109)
-    assert len(list((out / "dataset" / "images").rglob("*.png"))) == 9, "with the photographs"
+    assert len(list((out / "dataset" / "images").rglob("*.png"))) == 9, "including the photographs"
 
 
 def test_what_cannot_be_opened_is_left_out_alone(url: str, tmp_path: Path) -> None:
@@ -46,7 +46,7 @@ def test_what_cannot_be_opened_is_left_out_alone(url: str, tmp_path: Path) -> No
     wrote = building(images, out, url).run()
     left = wrote.left_out
     assert (len(wrote.results), len(left)) == (2, 3)
-    assert left["inpainting-small"] == "its mask is 9 x 9, and the picture 96 x 73"
+    assert left["inpainting-small"] == "its mask is 9 x 9, but the image is 96 x 73"
     assert "none_mask.png" in left["inpainting-none"]
     assert "broken.png" in left["broken.png: item 1"]
     assert len(list((out / "dataset" / "images").rglob("*.png"))) == 2
@@ -56,7 +56,7 @@ def test_nobodys_image_is_taken_away(tmp_path: Path) -> None:
     images, table = draw_plain(tmp_path / "own" / "in", 3), tmp_path / "items.csv"
     table.write_text("image,task\np00.png,Face Editing\n")
     with serving(Unwilling().app()) as url:
-        with pytest.raises(CrevalError, match="is where the pictures are"):
+        with pytest.raises(CrevalError, match="contains the images"):
             building(images, tmp_path / "own", url, IceBuildOptions(item_table=table))
         wrote = building(images, tmp_path / "bench", url, IceBuildOptions(item_table=table)).run()
         assert list(wrote.left_out) == ["face-editing-p00"]
@@ -78,7 +78,7 @@ def test_images_that_control_are_taken_as_they_are(url: str, tmp_path: Path) -> 
     assert (home / "edge-guided-generation-p00_photo.png").is_file()
 
 
-@pytest.mark.parametrize(("level", "said"), [(0, "nothing in its mask"), (255, "all of its mask")])
+@pytest.mark.parametrize(("level", "said"), [(0, "its mask has no white pixels"), (255, "its mask is all white")])
 def test_a_mask_says_where(level: int, said: str, url: str, tmp_path: Path) -> None:
     draw_task(tmp_path / "in", TASKS["Inpainting"])
     Image.new("L", (96, 73), level).save(tmp_path / "in" / "Inpainting" / "a_mask.png")
@@ -94,7 +94,7 @@ def test_a_control_image_of_one_colour_is_none(url: str, tmp_path: Path) -> None
     assert len(wrote.results) == 1
     assert set(wrote.left_out) == {"dot.png: item 1", "sky.png: item 1"}
     for why in wrote.left_out.values():
-        assert why.count("does not suit: the picture that is made for it has one plain colour") == 3
+        assert why.count("does not suit: its control image would have a single colour") == 3
     wish = IceBuildOptions(tasks="5,24", derive=True)
     again = building(draw_plain(tmp_path / "in", 1), tmp_path / "other", url, wish).run()
     assert (len(again.results), again.left_out) == (3, {}), "another task may suit"
@@ -142,12 +142,12 @@ def test_every_image_is_copied_to_its_own_place(url: str, tmp_path: Path) -> Non
 
 
 def _places(entry: dict[str, Any]) -> list[str]:
-    """Where an item says that its pictures are."""
+    """Return the paths of an item's images."""
     found = [entry["SourceImage"], entry["SourceMask"], *entry["ReferenceImages"]]
     return [place for place in [*found, entry["made"].get("photograph")] if place]
 
 
 def _brought(images: Path, out: Path, place: str) -> str:
-    """The name of the picture that was copied to a place."""
+    """Return the name of the image that was copied to a path."""
     content = (out / "dataset" / place).read_bytes()
     return next(path.name for path in images.iterdir() if path.read_bytes() == content)

@@ -77,19 +77,19 @@ def test_rows_that_lack_something_are_told(folder: Path) -> None:
     assert len(jobs) == 1
     assert without == {
         "row 1": "Inpainting needs a mask (in the column mask)",
-        "row 2": "without a picture it needs an instruction",
-        "row 5": "its instruction cannot stand (pictures: there is no <REF_1>)",
+        "row 2": "without an image it needs an instruction",
+        "row 5": "its instruction is invalid (pictures: there is no <REF_1>)",
     }
 
 
 @pytest.mark.parametrize(
     ("row", "said"),
     [
-        ("../secret.png,Color Editing,", "lies outside"),
-        ("/etc/hostname,Color Editing,", "lies outside"),
-        ("none.png,Color Editing,", "there is no none.png"),
+        ("../secret.png,Color Editing,", "is outside of"),
+        ("/etc/hostname,Color Editing,", "is outside of"),
+        ("none.png,Color Editing,", "none.png does not exist"),
         ("dog.png,Colour Edit,", "Color Editing"),
-        ("dog.png,,", "it needs a task"),
+        ("dog.png,,", "the row needs a task"),
         ("dog.png,Color Editing,painted", "source type"),
     ],
 )
@@ -105,10 +105,10 @@ def test_wrong_rows_are_refused(row: str, said: str, folder: Path) -> None:
     [
         ({"masks": "m.png"}, "there is no column 'masks'; did you mean 'mask'?"),
         ({"instructions": "Make it red."}, ".* did you mean 'instruction'?"),
-        ({"instruction": ["Make it red."]}, r"its instruction should be text, and is \['Make it"),
-        ({"references": ["hat.png", 3]}, "its references should be text"),
-        ({"mask": {"at": 1}}, "its mask should be text"),
-        ({"task": True}, "its task should be text"),
+        ({"instruction": ["Make it red."]}, r"its instruction must be text, not \['Make it"),
+        ({"references": ["hat.png", 3]}, "its references must be text"),
+        ({"mask": {"at": 1}}, "its mask must be text"),
+        ({"task": True}, "its task must be text"),
     ],
 )
 def test_what_nobody_would_look_at_is_refused(row: dict[str, object], said: str, folder: Path) -> None:
@@ -120,7 +120,7 @@ def test_what_nobody_would_look_at_is_refused(row: dict[str, object], said: str,
 def test_columns_without_a_name_are_empty(folder: Path) -> None:
     assert len(rows_of(table(folder, "image,task,,\ndog.png,5,,\ndog.png,6,,,\n"), folder)[0]) == 2
     for text in ("image,task,\ndog.png,5,x\n", "image,task\ndog.png,5,x\n"):
-        with pytest.raises(CrevalError, match="'x' stands in a column that has no name"):
+        with pytest.raises(CrevalError, match="'x' is in a column without a name"):
             rows_of(table(folder, text), folder)
 
 

@@ -32,7 +32,7 @@ def test_tasks_are_spread_evenly(tmp_path: Path) -> None:
     jobs, _ = assign_tasks(found, assign_id_stems(found, []), TaskSelection(), 0)
     first = [of[0].tasks[0].name for of in jobs.values()]
     assert (len({*first}), set(Counter(first).values())) == (16, {2})  # creating, global editing
-    assert len({*first[:16]}) == 16, "so they are among the first ones"
+    assert len({*first[:16]}) == 16, "also in the first part of the images"
     assert jobs == assign_tasks(found, assign_id_stems(found, []), TaskSelection(), 0)[0]
     other = assign_tasks(found, assign_id_stems(found, []), TaskSelection(), 1)[0]
     assert [jobs[name][0].tasks for name in found] != [other[name][0].tasks for name in found]
@@ -66,9 +66,9 @@ def test_what_is_there_is_not_made_again(tmp_path: Path) -> None:
     [jobs] = assign_tasks(found, assign_id_stems(found, []), choice, 0)[0].values()
     there = [ExistingItem("p00.png", jobs[1].tasks[2].name, "p00"), ExistingItem("p00.png", "Inpainting", "p00")]
     assert find_pending_jobs(jobs, there[:1], choice) == ([jobs[0], jobs[2]], 1)
-    assert find_pending_jobs(jobs, there, choice) == ([jobs[0]], 2), "by whatever task"
+    assert find_pending_jobs(jobs, there, choice) == ([jobs[0]], 2), "each existing item counts for one job"
     only = TaskSelection(frozenset({task.name for job in jobs for task in job.tasks}), items_per_image=3)
-    assert find_pending_jobs(jobs, there, only) == ([jobs[0], jobs[2]], 1), "but one that is wanted"
+    assert find_pending_jobs(jobs, there, only) == ([jobs[0], jobs[2]], 1), "items of other tasks do not count"
 
 
 def test_what_is_there_keeps_its_name() -> None:
@@ -78,7 +78,7 @@ def test_what_is_there_keeps_its_name() -> None:
     assert len({base.casefold() for base in found.values()}) == 3
     composed, apart = "caf\u00e9.png", "cafe\u0301.png"
     assert len({*assign_id_stems([composed, apart], []).values()}) == 2
-    assert assign_id_stems([composed, apart], [])[composed] != "caf\u00e9", "one file on some systems"
+    assert assign_id_stems([composed, apart], [])[composed] != "caf\u00e9", "the same file on some systems"
 
 
 def test_no_item_is_called_like_a_draw_of_another() -> None:
@@ -110,9 +110,9 @@ def test_what_images_can_serve() -> None:
     assert able(plain, TaskSelection(derived=DERIVABLE)) == [*range(1, 17), 18, 24, 26, 27]
     assert set(range(23, 28)) <= set(able(plain, sure=True))
     assert "NAME_mask.png" in unfit_task_reason(TASKS["Inpainting"], plain, True, TaskSelection())
-    assert unfit_task_reason(TASKS["Outpainting"], plain, True, TaskSelection()).endswith("; `derive` makes it")
+    assert unfit_task_reason(TASKS["Outpainting"], plain, True, TaskSelection()).endswith("; `derive` creates it")
     depth = unfit_task_reason(TASKS["Depth-guided Generation"], plain, False, TaskSelection())
-    assert depth.endswith("; `derive` `metric_models` depth=MODEL makes it")
+    assert depth.endswith("; `derive` `metric_models` depth=MODEL creates it")
 
 
 def test_images_without_a_task_are_told(tmp_path: Path) -> None:
@@ -127,6 +127,6 @@ def test_images_without_a_task_are_told(tmp_path: Path) -> None:
     assert "c.png" in without
     assert assign_tasks({"a.png": found["c.png"]}, {}, TaskSelection(), 0, "Inpainting")[1] == {
         "a.png": "Inpainting needs a mask (NAME_mask.png)"
-    }, "the folder of all counts, too"
+    }, "the name of the root folder counts too"
     assert ImageSet(None, None, ()).main_image is None
     assert unfit_task_reason(TASKS["Face Reference Creating"], ImageSet(None), True, TaskSelection())

@@ -39,7 +39,7 @@ def made(url: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def built(made: Path, tmp_path: Path) -> Path:
-    """Three items, two of which wait to be filled in."""
+    """Return three items. Two of them have unfilled templates."""
     return Path(shutil.copytree(made, tmp_path / "bench"))
 
 
@@ -55,7 +55,7 @@ def test_an_item_is_a_group_with_all_its_images(built: Path) -> None:
     assert "the reference" in group.items[0].facts["task"]
     what, *blanks = review.group(COLOUR).items[0].notes
     assert what == "the task: change the colour of something and nothing else"
-    assert all(note.startswith("to be filled in: ") for note in blanks)
+    assert all(note.startswith("to fill in: ") for note in blanks)
 
 
 def test_a_template_is_filled_in_on_the_page(built: Path) -> None:
@@ -64,7 +64,7 @@ def test_a_template_is_filled_in_on_the_page(built: Path) -> None:
         review.decide(COLOUR, "Instruction", ACCEPTED, {})
     with pytest.raises(CrevalError, match="there is no <REF_1>"):
         review.decide(COLOUR, "Instruction", OPEN, {"text": "Make <SOURCE> like <REF_1>."})
-    assert review.group(COLOUR).items[0].notes, "what was refused leaves no trace"
+    assert review.group(COLOUR).items[0].notes, "a refused text is not stored"
     review.decide(COLOUR, "Instruction", ACCEPTED, {"text": "Make  the sky in <SOURCE> red."})
     (entry,) = (one for one in entries(built) if one["ItemID"] == COLOUR)
     assert entry["Instruction"] == "Make the sky in <SOURCE> red."
@@ -82,7 +82,7 @@ def test_what_is_still_to_be_written_is_nothing_to_decide(built: Path) -> None:
     review.decide(COLOUR, "SourceCaption", ACCEPTED, {})
     assert review.count_undecided() == left - 2
     (note,) = review.group(COLOUR).items[0].notes
-    assert note == "what an ideal edit shows is still to be written: creval build ice does so"
+    assert note == "the description of an ideal edit is not written yet. Run creval build ice again."
 
 
 def test_other_words_make_the_description_out_of_date(built: Path, url: str) -> None:
@@ -100,7 +100,7 @@ def test_other_words_make_the_description_out_of_date(built: Path, url: str) -> 
     review.decide(SWAP, "Instruction", OPEN, {"text": "给 <SOURCE> 换脸。"})
     building(folder, built, url, IceBuildOptions(people_fill_in=True)).run()
     item = review.group(SWAP).items[2]
-    assert item.fields[0].text == "A face that smiles at the viewer.", "people's words stay"
+    assert item.fields[0].text == "A face that smiles at the viewer.", "people's text stays"
     assert item.notes == ("the instruction was changed afterwards: accept or change it",)
     assert "it does not name <REF_1>" in review.group(SWAP).items[0].notes
 
@@ -138,7 +138,7 @@ def test_a_image_outside_is_not_shown(built: Path) -> None:
 
 @pytest.mark.parametrize("spelt", ["{}", "dataset/{}", "./{}", "data/{}", "images\\..\\{}", " {} ", "../dataset/{}"])
 def test_a_review_shows_the_images_that_are_used(spelt: str, built: Path) -> None:
-    """The same rules hold for names in items, wherever they are read."""
+    """The same rules apply to image names of items in all places."""
     found = entries(built)
     (entry,) = (one for one in found if one["ItemID"] == SWAP)
     for name in ("SourceImage", "SourceMask"):

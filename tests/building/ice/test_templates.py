@@ -43,11 +43,11 @@ def test_ones_own_replace_those_of_their_tasks(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        ([], "an object from tasks"),
+        ([], "an object from task names"),
         ({"Face Swapping": "x"}, "Face Swap"),
-        ({"Global Editing": "Like <REF_1>."}, "Color Editing cannot be used .*has no <REF_1>"),
-        ({"Face Swap": []}, "a template, or a list"),
-        ({"Face Swap": [3]}, "it is no text"),
+        ({"Global Editing": "Like <REF_1>."}, "invalid template of Color Editing .*has no <REF_1>"),
+        ({"Face Swap": []}, "a template or a list"),
+        ({"Face Swap": [3]}, "it is not a string"),
         ({"Face Swap": "Swap {this"}, "braces do not match"),
         ({"Text2Image": "{}"}, "a blank in it is empty"),
         ({"Text2Image": "A picture of { }."}, "a blank in it is empty"),

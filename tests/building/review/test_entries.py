@@ -18,7 +18,7 @@ def test_the_last_verdict_holds(first: str, second: str) -> None:
     assert read_verdict(entry) == second
     assert entry["instruction"] == "Add a kite."
     set_verdict(entry, OPEN)
-    assert entry == {"instruction": "Add a kite."}, "nothing is left behind"
+    assert entry == {"instruction": "Add a kite."}, "no verdict is left in the entry"
 
 
 @pytest.mark.parametrize(
@@ -47,5 +47,5 @@ def test_an_unknown_verdict_changes_nothing() -> None:
 def test_a_changed_instruction_is_one_line_that_can_stand() -> None:
     assert validate_instruction(" Add a\n red  kite. ") == "Add a red kite."
     for wrong in ("", "  \n", "x" * 50, '{"instruction": "Add"}', "I cannot do this"):
-        with pytest.raises(CrevalError, match="cannot stand"):
+        with pytest.raises(CrevalError, match="is invalid"):
             validate_instruction(wrong)

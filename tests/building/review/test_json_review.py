@@ -1,4 +1,4 @@
-"""Entries in a file that people may change while they are reviewed."""
+"""Reviews of entries in files that people may change at the same time."""
 
 from __future__ import annotations
 

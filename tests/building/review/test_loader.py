@@ -1,4 +1,4 @@
-"""The right review for each kind of folder that was built, and none for others."""
+"""Each kind of built folder has its review; other folders have none."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tests.building.made import Model, drawn
 
 
 def rows(folder: Path) -> Path:
-    """Complex-Edit's rows, as they are built."""
+    """Return a built Complex-Edit benchmark."""
     (folder / "built").mkdir(parents=True)
     drawn(folder / "built", "0001")
     edit = {
@@ -41,7 +41,7 @@ def test_each_kind_has_its_review(tmp_path: Path) -> None:
     bench = tmp_path / "bench"
     assert isinstance(open_review(bench), CrevalReview)
     (bench / "creval.db").unlink()
-    assert isinstance(open_review(bench), CrevalReview), "as it is under version control"
+    assert isinstance(open_review(bench), CrevalReview), "under version control there is no database"
     chains = open_review(rows(tmp_path / "rows"))
     assert isinstance(chains, ComplexEditReview)
     assert len(chains.groups()) == 1
@@ -62,7 +62,7 @@ def test_a_review_is_called_as_its_benchmark(tmp_path: Path) -> None:
     for folder in (tmp_path / "bench", chains):
         (folder / "benchmark.json").write_text('{"name": "Rain and sun"}')
     assert open_review(tmp_path / "bench").title == "Rain and sun"
-    assert open_review(chains).title == "Rain and sun · Complex-Edit: atomic edits and their compounds"
+    assert open_review(chains).title == "Rain and sun · Complex-Edit: atomic and compound instructions"
 
 
 def test_what_was_not_built_is_refused(tmp_path: Path) -> None:

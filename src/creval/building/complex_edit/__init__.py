@@ -1,1 +1,1 @@
-"""Building Complex-Edit benchmarks."""
+"""Builder of Complex-Edit benchmarks."""

@@ -48,7 +48,7 @@ CATEGORIES: Mapping[str, Mapping[str, str]] = {
         "Remove Particles": "particles that are there go",
     },
 }
-"""Each category's operations, with what they do in our words."""
+"""Operations by category, with a short description of each (written for creval, not from the paper)."""
 
 CATEGORY_OF = {name: group for group, names in CATEGORIES.items() for name in names}
 OPERATIONS = tuple(CATEGORY_OF)
@@ -56,7 +56,7 @@ _ARTICLES = re.compile(r"\b(?:an?|the)\b|[\W_]+")
 
 
 def match_operation(written_name: str) -> str | None:
-    """Return the operation that a model names, whatever its case, articles and marks; its category may stand before it.
+    """Return the operation that a model names, or None. Case, articles, markup and a leading category are ignored.
 
     >>> match_operation("**add object**"), match_operation("Text and Symbols: Add Text")
     ('Add an Object', 'Add Text')
@@ -73,7 +73,7 @@ _SPELLINGS = {_normalise_name(name): name for name in OPERATIONS}
 
 
 def describe_operations() -> str:
-    """Return all operations with what they do, as a list for a prompt."""
+    """Return all operations with their descriptions, as a list for a prompt."""
     lines = []
     for group, names in CATEGORIES.items():
         lines.append(f"{group}:")
@@ -82,13 +82,13 @@ def describe_operations() -> str:
 
 
 def count_operations(operations: Iterable[str]) -> dict[str, int]:
-    """Count how often each operation occurs, those that never do among them, in the paper's order."""
-    often = Counter(operations)
-    return {name: often[name] for name in OPERATIONS}
+    """Return the count of each operation, including zeros, in the paper's order."""
+    counts = Counter(operations)
+    return {name: counts[name] for name in OPERATIONS}
 
 
 def list_operations(dataset: Dataset) -> list[str]:
-    """Return the operations of all images in a benchmark, as often as they occur."""
+    """Return the operations of all images in a benchmark, with repetitions."""
     longest: dict[Path | None, Sample] = {}
     for sample in dataset.samples:
         before = longest.get(sample.source)

@@ -1,4 +1,4 @@
-"""`creval build complex-edit` as a whole: images in, rows out, everything kept on the way."""
+"""Builder of Complex-Edit benchmarks (`creval build complex-edit`)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from creval.calls.validated_text import ValidatingSession
 
 
 class ComplexEditBuilder(Builder[dict[str, Any]]):
-    """Rows to be made, or continued."""
+    """Builder of a new or resumed Complex-Edit benchmark."""
 
     benchmark = "complex-edit"
 
@@ -52,14 +52,14 @@ class ComplexEditBuilder(Builder[dict[str, Any]]):
         return estimate_complex_edit_stages(self.steps)
 
     async def make(self, session: ValidatingSession) -> dict[str, Any]:
-        """Make a row, and write it at once."""
+        """Build a row and write it at once."""
         item = session.session.item
         edit = await write_chain(session, self._prompts, self.steps)
-        made = {
+        provenance = {
             "writer": self.generator.judges["writer"].model,
             "prompts": [prompt.version for prompt in self._prompts.values()],
             "temperature": self.fingerprint["temperature"],
             "rejected": session.rejections,
         }
-        self._rows.write(item, self._numbers[item.id], edit, made)
+        self._rows.write(item, self._numbers[item.id], edit, provenance)
         return edit

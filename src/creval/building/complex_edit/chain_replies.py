@@ -1,7 +1,7 @@
-"""Replies of the models that build Complex-Edit's chains, read from whatever form they come in.
+"""Formats and parsers of the replies from which Complex-Edit's chains are built.
 
-Each kind of reply has the words that ask for it and the function that reads it, side by side. Where two things are
-there, neither is read.
+Each kind of reply has its requested format and its parser next to each other. The parsers accept other common formats
+too. An ambiguous reply, with two different values, is not accepted.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _BECAUSE = re.compile(r"[(（](?:because|reason|rationale)[:：]?\s(.*)[)）][\s
 
 
 class AtomicInstruction(NamedTuple):
-    """One atomic instruction as written: its operation, its words, and why it was chosen."""
+    """One atomic instruction of a reply: its operation, its text, and the reason for choosing it."""
 
     operation: str
     instruction: str
@@ -38,7 +38,7 @@ SEQUENCE_FORMAT = ReplyFormat(
 
 
 def read_sequence(text: str) -> list[AtomicInstruction]:
-    """Return the atomic instructions in a reply, those with a known operation, in their order."""
+    """Return the atomic instructions of a reply that have a known operation, in their order."""
     found = [
         AtomicInstruction(name, record["instruction"], record.get("reason", ""))
         for record in parse_records(text)
@@ -57,13 +57,13 @@ def _read_numbered_list(text: str) -> list[AtomicInstruction]:
         words, reason = (strip_markup(part, quotes=True) for part in _split_reason(value))
         if name and words:
             found.append((line[1], AtomicInstruction(name, words, reason)))
-    # A list that starts anew is a second draft; which one is meant cannot be told.
+    # Repeated numbers mean a second draft. It is unclear which draft is meant.
     numbers = {int(number) for number, _ in found}
     return [atomic for _, atomic in found] if len(numbers) == len(found) else []
 
 
 def _split_reason(text: str) -> tuple[str, str]:
-    """Split an instruction from the reason in brackets behind it."""
+    """Split an instruction from the reason in brackets after it."""
     at = max(text.rfind("("), text.rfind("（"))
     match = _BECAUSE.fullmatch(text, at) if at > 0 else None
     return (text[:at], match[1]) if match else (text, "")
@@ -77,18 +77,18 @@ SIMPLIFY_FORMAT = ReplyFormat(
 
 
 def read_simplified(text: str) -> str | None:
-    """Return the shorter instruction in a reply, empty if it says that none is needed; None if it says neither."""
+    """Return the shorter instruction of a reply, "" if none is needed, or None if the reply is unclear."""
     found = parse_records(text)
-    said = {parse_yes_no(record["needed"]) for record in found if record.get("needed")}
+    needed = {parse_yes_no(record["needed"]) for record in found if record.get("needed")}
     instruction = single_value(found, "instruction")
-    if said == {True} and instruction:
+    if needed == {True} and instruction:
         return instruction
-    says_no = not found and re.fullmatch(r"\W*no\b[^\n]{0,60}", text.strip(), re.IGNORECASE)
-    return "" if said == {False} or says_no else None
+    plain_no = not found and re.fullmatch(r"\W*no\b[^\n]{0,60}", text.strip(), re.IGNORECASE)
+    return "" if needed == {False} or plain_no else None
 
 
 class CompoundInstruction(NamedTuple):
-    """Several atomic instructions as one, and how it came about."""
+    """Several atomic instructions merged into one, and the model's reasoning."""
 
     instruction: str
     reason: str = ""
@@ -101,7 +101,7 @@ COMPOUND_FORMAT = ReplyFormat(
 
 
 def read_compound(text: str) -> CompoundInstruction | None:
-    """Return the one instruction in a reply; None if there is none, or more than one."""
+    """Return the instruction of a reply, or None if there is none or more than one."""
     found = parse_records(text)
     instruction = single_value(found, "instruction")
     return CompoundInstruction(instruction, single_value(found, "reason")) if instruction else None

@@ -1,4 +1,4 @@
-"""A built Complex-Edit as rows that people can read and change, each beside its image."""
+"""Files of a built Complex-Edit benchmark: one JSON row next to each image. People can edit the rows."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SPLIT = "built"
 
 
 class ComplexEditRows:
-    """The rows in a benchmark's folder. One that is there stays as it is, whoever changed it."""
+    """Rows in a benchmark's folder. Existing rows are never overwritten."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder / SPLIT
@@ -23,7 +23,7 @@ class ComplexEditRows:
         for path in find_row_files(folder).get(SPLIT, ()):
             content = read_json(path)
             if not isinstance(content, dict):
-                raise CrevalError(f"{path} is not a row; delete it, and it is made again.")
+                raise CrevalError(f"{path} is not a row. Delete it, and it will be built again.")
             self._numbers[str(content.get("picture"))] = int(path.stem)
 
     def __len__(self) -> int:
@@ -33,7 +33,7 @@ class ComplexEditRows:
         return replace_lone_surrogates(name) in self._numbers
 
     def assign_numbers(self, names: Sequence[str]) -> dict[str, int]:
-        """Return a number for each image: its own, or its place among all, or the next that is free."""
+        """Return a number for each image: the stored one, else its index, or the next free one if that is taken."""
         taken, found = set(self._numbers.values()), {}
         for at, name in enumerate(names):
             number = self._numbers.get(replace_lone_surrogates(name))
@@ -44,9 +44,9 @@ class ComplexEditRows:
         return found
 
     def write(self, item: GenerationItem, number: int, edit: Mapping[str, Any], provenance: Any) -> None:
-        """Write a row and its image; `provenance` is how it came about."""
+        """Write a row and its image."""
         if item.image is None:
-            raise CrevalError(f"{item.id} has no picture.")
+            raise CrevalError(f"{item.id} has no image.")
         image = f"{number:04d}{item.image.suffix.casefold()}"
         atomic_copy(item.image, self.folder / image)
         content = {"image": image, "picture": item.id, "edit": edit, "made": provenance}

@@ -1,7 +1,7 @@
-"""Complex-Edit's instructions for anyone's images: a sequence of atomic edits, each made short, then the first two,
-three ... of them put together (arXiv 2504.13143, section 2).
+"""Complex-Edit's instructions for any images (arXiv 2504.13143, section 2).
 
-C1 is the first atomic instruction; Ci merges the first i.
+A model writes a sequence of atomic instructions. Each is simplified. Then the first two, three ... of them are merged
+into compound instructions: C1 is the first atomic instruction, and Ci merges the first i.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from creval.parsing.text_checks import find_quotes
 from creval.prompts import Prompt
 
 ROLES = ("writer", "reviser")
-"""The writer thinks up sequences, warmly; the same model as reviser shortens and compounds."""
+"""The writer writes sequences with a high temperature. The reviser, the same model, simplifies and merges them."""
 _ATOMIC_LENGTH = text_rules.length_rule(3, 60)
 _WORDS_PER_STEP = 60  # words of a compound instruction for each of its steps
 
@@ -34,7 +34,7 @@ def load_complex_edit_prompts(folder: str | None = None) -> dict[str, Prompt]:
 
 
 def estimate_complex_edit_stages(steps: int) -> list[StageEstimate]:
-    """Return what an image takes, before anything is asked."""
+    """Return the estimated calls of an image."""
     return [
         StageEstimate("writer", 1, 750, 90 * steps),
         StageEstimate("reviser", steps, 270, 40, images=0),
@@ -43,7 +43,7 @@ def estimate_complex_edit_stages(steps: int) -> list[StageEstimate]:
 
 
 async def write_chain(session: ValidatingSession, prompts: Mapping[str, Prompt], steps: int) -> dict[str, Any]:
-    """Write one image's atomic and compound instructions, as they stand in a row's `edit`."""
+    """Write one image's atomic and compound instructions, in the form of a row's `edit`."""
     atomic = await session.generate_until_valid(
         "writer",
         "sequence",
@@ -79,40 +79,46 @@ def _parse_sequence(text: str, steps: int) -> list[chain_replies.AtomicInstructi
 async def _simplify(
     session: ValidatingSession, prompt: Prompt, atomic: chain_replies.AtomicInstruction
 ) -> dict[str, str]:
-    """Make an instruction as short as it can be. Where no shorter one is accepted, it stays."""
-    operation, said, why = atomic
-    kept = {"name": operation, "instruction": said, "before": said, "reason": why}
+    """Return an atomic instruction in a shorter form, or unchanged if no shorter form is accepted."""
+    operation, original, why = atomic
+    step = {"name": operation, "instruction": original, "before": original, "reason": why}
 
     def read(text: str) -> str:
         found = chain_replies.read_simplified(text)
         if found is None:
             raise InvalidReplyError("format: it cannot be read whether a shorter one is needed")
         if not found:
-            return said
-        if len(found) >= len(said):
+            return original
+        if len(found) >= len(original):
             raise InvalidReplyError("simplification: it is not shorter")
-        lost_words = text_rules.kept_quotes_rule(find_quotes(said))
+        lost_words = text_rules.kept_quotes_rule(find_quotes(original))
         return text_rules.require_valid(found, length=text_rules.length_rule(2, 60), lost_words=lost_words)
 
     try:
-        kept["instruction"] = await session.generate_until_valid(
-            "reviser", "simplify", prompt, read, image_paths=(), instruction=said, format=chain_replies.SIMPLIFY_FORMAT
+        step["instruction"] = await session.generate_until_valid(
+            "reviser",
+            "simplify",
+            prompt,
+            read,
+            image_paths=(),
+            instruction=original,
+            format=chain_replies.SIMPLIFY_FORMAT,
         )
     except RetriesExhaustedError as error:
-        kept["unsimplified"] = str(error)
-    return kept
+        step["unsimplified"] = str(error)
+    return step
 
 
 async def _write_compound(
     session: ValidatingSession, prompt: Prompt, sequence: Sequence[dict[str, str]], previous: dict[str, str]
 ) -> dict[str, str]:
-    """Write all of a sequence as one instruction."""
-    kept = [
+    """Return one instruction that merges a sequence."""
+    quotes = [
         words
         for step in sequence
         if step["name"] == "Add Text"
         for words in find_quotes(step["instruction"])
-        # What is removed or replaced later need not stand there any more.
+        # A later step may remove or replace the text.
         if not any(words in other["instruction"] for other in sequence if other is not step)
     ]
 
@@ -124,7 +130,7 @@ async def _write_compound(
             found.instruction,
             length=text_rules.length_rule(3, _WORDS_PER_STEP * len(sequence)),
             list=text_rules.step_list_reason,
-            lost_words=text_rules.kept_quotes_rule(kept),
+            lost_words=text_rules.kept_quotes_rule(quotes),
         )
         if found.instruction.casefold() == previous["compound_instruction"].casefold():
             raise InvalidReplyError("nothing added: the last edit is not in it")

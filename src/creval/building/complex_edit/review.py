@@ -1,4 +1,4 @@
-"""Built rows of Complex-Edit, to be looked through by people, instruction by instruction."""
+"""Review of a built Complex-Edit benchmark."""
 
 from __future__ import annotations
 
@@ -23,16 +23,19 @@ from creval.core.files import coerce_text, read_json, write_json
 
 
 class ComplexEditReview(JsonReview[dict[str, Path]]):
-    """Complex-Edit's rows: what is dropped is left out, with an atomic edit all that contain it."""
+    """Review of rows. Dropped instructions are left out of the benchmark.
 
-    title = "Complex-Edit: atomic edits and their compounds"
+    Dropping an atomic instruction also drops all compounds that contain it.
+    """
+
+    title = "Complex-Edit: atomic and compound instructions"
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)
         self._rows = {path.stem: path for path in find_row_files(folder).get(SPLIT, ()) if _read_row(path)}
 
     def files(self) -> Sequence[Path]:
-        return ()  # each row is read when it is shown
+        return ()  # each row is read whenever it is shown
 
     def load(self) -> dict[str, Path]:
         return self._rows
@@ -46,14 +49,14 @@ class ComplexEditReview(JsonReview[dict[str, Path]]):
         items = [
             ReviewItem(
                 f"atomic/{at}",
-                f"atomic edit {at}",
+                f"atomic instruction {at}",
                 (
                     ReviewField("instruction", coerce_text(step.get("instruction"))),
                     ReviewField("operation", coerce_text(step.get("name")), OPERATIONS),
                 ),
                 read_verdict(step),
                 _notes(step),
-                _select_facts(step, before="before it was made short", reason="why"),
+                _select_facts(step, before="before simplification", reason="reason"),
             )
             for at, step in enumerate(edit["sequence"], 1)
         ]
@@ -64,7 +67,7 @@ class ComplexEditReview(JsonReview[dict[str, Path]]):
                 (ReviewField("instruction", coerce_text(entry.get("compound_instruction"))),),
                 read_verdict(entry),
                 outdated_reasons(entry),
-                _select_facts(entry, reasoning="how"),
+                _select_facts(entry, reasoning="reasoning"),
             )
             for at, entry in enumerate(edit["compound"], 1)
         ]
@@ -78,7 +81,7 @@ class ComplexEditReview(JsonReview[dict[str, Path]]):
         kind, _, number = item.partition("/")
         steps = content["edit"].get({"atomic": "sequence", "compound": "compound"}.get(kind))
         if not steps or number not in {f"{n}" for n in range(1, len(steps) + 1)}:
-            raise CrevalError(f"there is no {item!r} in {group}.")
+            raise CrevalError(f"{group} has no item {item!r}.")
         entry = steps[int(number) - 1]
         set_verdict(entry, verdict)
         if "operation" in fields and kind == "atomic":
@@ -92,17 +95,17 @@ def _load_row(rows: Mapping[str, Path], identity: str) -> tuple[Path, dict[str, 
     path = rows[require_known("row", identity, rows)]
     content = _read_row(path)
     if content is None:
-        raise CrevalError(f"{path} is not a row that creval can read any more.")
+        raise CrevalError(f"{path} is no longer a row that creval can read.")
     return path, content
 
 
 def _change_instruction(edit: dict[str, Any], kind: str, number: int, user_text: str) -> None:
-    """Give an instruction other words; what contains an atomic one was written with the old."""
+    """Change an instruction, and mark the compounds that contain it as outdated."""
     name = "instruction" if kind == "atomic" else "compound_instruction"
     entry = edit["sequence" if kind == "atomic" else "compound"][number - 1]
-    there = coerce_text(entry.get(name))
-    user_text = validate_instruction(user_text, there)
-    if user_text == there:
+    current = coerce_text(entry.get(name))
+    user_text = validate_instruction(user_text, current)
+    if user_text == current:
         return
     entry[name] = user_text
     entry.pop("outdated", None)
@@ -110,11 +113,11 @@ def _change_instruction(edit: dict[str, Any], kind: str, number: int, user_text:
         edit["sequence"][0]["instruction"] = edit["compound"][0]["compound_instruction"] = user_text
     if kind == "atomic" or number == 1:
         for later in edit["compound"][max(number, 2) - 1 :]:
-            mark_outdated(later, f"atomic edit {number}, which it contains, was changed afterwards")
+            mark_outdated(later, f"it contains atomic instruction {number}, which was changed afterwards")
 
 
 def _read_row(path: Path) -> dict[str, Any] | None:
-    """Return a file's row, if it has the form of one; `creval bench` tells about the others."""
+    """Return the row of a file, or None if it is malformed. `creval bench` reports malformed rows."""
     try:
         content = read_json(path)
     except CrevalError:
@@ -126,8 +129,8 @@ def _read_row(path: Path) -> dict[str, Any] | None:
 
 
 def _notes(step: Mapping[str, Any]) -> tuple[str, ...]:
-    said = coerce_text(step.get("unsimplified"))
-    return (f"it was not made shorter: {said}",) if said else ()
+    reason = coerce_text(step.get("unsimplified"))
+    return (f"not simplified: {reason}",) if reason else ()
 
 
 def _select_facts(entry: Mapping[str, Any], **names: str) -> dict[str, str]:

@@ -1,1 +1,1 @@
-"""Building ComplexBench-Edit benchmarks."""
+"""Builder of ComplexBench-Edit benchmarks."""

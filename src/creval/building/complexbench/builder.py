@@ -1,4 +1,4 @@
-"""`creval build complexbench` as a whole: images with their objects in, samples out, everything kept on the way."""
+"""Builder of ComplexBench-Edit benchmarks (`creval build complexbench`)."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from creval.core.images import ImageError
 from creval.store.lock import file_lock
 
 DetectObjects = Callable[[Sequence[str]], Detections]
-"""Tells what is in images, by their names."""
+"""Returns the objects in images with the given names."""
 
 
 class ComplexBenchBuilder(Builder[dict[str, Any]]):
-    """Samples to be made, or continued."""
+    """Builder of a new or resumed ComplexBench-Edit benchmark."""
 
     benchmark = "complexbench"
     unit = "sample"
@@ -53,7 +53,10 @@ class ComplexBenchBuilder(Builder[dict[str, Any]]):
         self._scenes = {name: scene for name, scene in self._suitable.scenes.items() if name not in clashes}
         if not self._scenes:
             why = "; ".join([*self._suitable.describe_unsuitable(), *self._suitable.unreadable.values()][:4])
-            raise CrevalError(f"no picture suits: at most two of a class and three classes are needed ({why}).")
+            raise CrevalError(
+                "no image is suitable. An image needs objects of at least three classes, and at most two objects of "
+                f"each class ({why})."
+            )
         chosen = sample_names(list(self._scenes), settings.limit, settings.seed)
         self._jobs = {  # each image at each level, with its edit types
             f"{level}: {name}": (name, self._draw_edit_types(name, level, turn))
@@ -70,15 +73,15 @@ class ComplexBenchBuilder(Builder[dict[str, Any]]):
 
     @property
     def unsuitable_images(self) -> dict[str, str]:
-        """The images that do not suit, and why."""
+        """Unsuitable images with the reasons."""
         return self._suitable.unsuitable
 
     def warnings(self) -> list[str]:
         judges, kept = self.generator.judges, len(self._scenes)
-        notes = [f"{pluralise(kept, 'picture')} kept.", *super().warnings()]
+        notes = [f"{pluralise(kept, 'image')} kept.", *super().warnings()]
         notes += [f"{reason}." for reason in self._suitable.describe_unsuitable()]
         if judges["writer"].name == judges["checker"].name:
-            notes.append("warning: the writer checks its own work; `checker` SPEC names another model.")
+            notes.append("warning: the writer checks its own work. Give another model as `checker`.")
         return notes
 
     def stages(self) -> list[StageEstimate]:
@@ -92,14 +95,14 @@ class ComplexBenchBuilder(Builder[dict[str, Any]]):
         return {**super().record(result), "not_kept": self.unsuitable_images}
 
     def save(self, result: GenerationResult[dict[str, Any]]) -> None:
-        """Write what was made into what is there now: people may have changed it meanwhile."""
+        """Save new samples into the current files, which people may have changed since the build started."""
         result.left_out |= self._lost
         for identity in list(result.results):
             name, _ = self._jobs[identity]
             try:
                 self.entries.save_image(name, self._images / name)
             except (ImageError, OSError) as error:
-                result.leave_out(identity, f"its picture cannot be written: {write_error_reason(error)}")
+                result.leave_out(identity, f"its image cannot be written: {write_error_reason(error)}")
         made_by: dict[str, Any] = {role: judge.model for role, judge in self.generator.judges.items()}
         made_by["prompts"] = [prompt.version for prompt in self._prompts.values()]
         with file_lock(self.out):
@@ -108,6 +111,6 @@ class ComplexBenchBuilder(Builder[dict[str, Any]]):
                 name, types = self._jobs[identity]
                 made = {**made_by, "rejected": self.rejections[identity]}
                 if not self.entries.add(types.subset, name, steps, made):
-                    result.leave_out(identity, "another one of its key was put there meanwhile")
+                    result.leave_out(identity, "another sample with its key was added during the build")
             if any(self.entries.subsets.values()):
                 self.entries.save()

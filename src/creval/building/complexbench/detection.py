@@ -1,4 +1,4 @@
-"""The objects that a zero-shot detector finds in images without annotations."""
+"""Objects in images without annotations, found by a zero-shot detector."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ _COCO_NAMES = (
     "scissors, teddy bear, hair drier, toothbrush"
 )
 COCO_CLASSES = tuple(_COCO_NAMES.split(", "))
-"""COCO's classes, which a detector is asked for."""
-_SAVE_INTERVAL = 10.0  # seconds, while a detector looks
+"""COCO's classes, for which the detector searches."""
+_SAVE_INTERVAL = 10.0  # seconds between saves during detection
 _MAX_OVERLAP = 0.5  # overlap above which two boxes of a class are one object
 
 
@@ -39,53 +39,53 @@ def detect_objects(
     detector: Detector,
     watch: Callable[[int, int], None] | None = None,
 ) -> Detections:
-    """Return what a detector finds in images, kept in the folder's `objects.json`."""
+    """Return the objects that a detector finds in images. Results are cached in the folder's `objects.json`."""
     path = folder / "objects.json"
-    kept = read_json(path) if path.is_file() else {}
-    if not isinstance(kept, dict) or not isinstance(kept.get("pictures"), dict):
-        kept = {}
-    if kept.get("model") != model:
-        kept = {"model": model, "pictures": {}}
+    cache = read_json(path) if path.is_file() else {}
+    if not isinstance(cache, dict) or not isinstance(cache.get("pictures"), dict):
+        cache = {}
+    if cache.get("model") != model:
+        cache = {"model": model, "pictures": {}}
     objects: dict[str, list[AnnotatedObject]] = {}
     broken: dict[str, str] = {}
     saved, unsaved = time.monotonic(), False
     try:
         for done, (name, image) in enumerate(images.items(), 1):
             key = replace_lone_surrogates(name)
-            held = kept["pictures"].get(key)
+            cached = cache["pictures"].get(key)
             try:
-                state = file_digest(image)
-                if not isinstance(held, dict) or held.get("digest") != state:
+                digest = file_digest(image)
+                if not isinstance(cached, dict) or cached.get("digest") != digest:
                     found = _detect_in_image(open_image(image), detector)
-                    kept["pictures"][key] = {"digest": state, "objects": found}
+                    cache["pictures"][key] = {"digest": digest, "objects": found}
                     unsaved = True
             except (ImageError, OSError) as error:
                 broken[name] = str(error)
                 continue
             if unsaved and time.monotonic() > saved + _SAVE_INTERVAL:
-                write_json(path, kept)
+                write_json(path, cache)
                 saved, unsaved = time.monotonic(), False
-            objects[name] = _parse_objects(kept["pictures"][key], path)
+            objects[name] = _parse_objects(cache["pictures"][key], path)
             if watch is not None:
                 watch(done, len(images))
     finally:
         if unsaved:
-            write_json(path, kept)
+            write_json(path, cache)
     return Detections(objects, broken)
 
 
-def _parse_objects(held: Mapping[str, Any], path: Path) -> list[AnnotatedObject]:
+def _parse_objects(cached: Mapping[str, Any], path: Path) -> list[AnnotatedObject]:
     try:
         return [
             AnnotatedObject(str(category), (float(a), float(b), float(c), float(d)))
-            for category, (a, b, c, d) in held["objects"]
+            for category, (a, b, c, d) in cached["objects"]
         ]
     except (KeyError, TypeError, ValueError, OverflowError) as error:
-        raise CrevalError(f"{path} is damaged: delete it, and it is made again.") from error
+        raise CrevalError(f"{path} is damaged. Delete it, and it will be created again.") from error
 
 
 def _detect_in_image(image: Image.Image, detector: Detector) -> list[tuple[str, Box]]:
-    """Return the objects in an image, of boxes that overlap much the best, in shares of its size."""
+    """Return the objects in an image, with boxes relative to its size. Of overlapping boxes, keep the best one."""
     width, height = image.size
     found: list[tuple[str, Box]] = []
     for name, boxes in detector(image, COCO_CLASSES).items():
@@ -100,7 +100,7 @@ def _detect_in_image(image: Image.Image, detector: Detector) -> list[tuple[str, 
 
 
 def _overlap(one: Box, other: Box) -> float:
-    """Return the area that two boxes share, of that which they cover."""
+    """Return the intersection over union of two boxes."""
     across = min(one[2], other[2]) - max(one[0], other[0])
     down = min(one[3], other[3]) - max(one[1], other[1])
     shared = max(across, 0.0) * max(down, 0.0)

@@ -1,7 +1,7 @@
-"""ComplexBench-Edit's ten edit types, and which of them make up a sample of each level.
+"""ComplexBench-Edit's ten edit types, and the types of the steps of each level.
 
-The paper (arXiv 2506.12830, section 3.1.2) draws chains from a chosen part of the types without naming it; what follows
-which here is what follows which in its released instructions.
+The paper (arXiv 2506.12830, section 3.1.2) draws chains from a subset of the types, but does not list it. The subsets
+here follow the released instructions.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ MEANINGS: Mapping[str, str] = {
     "change background": "put another scene behind everything, which stays as it is",
     "change style": "give the whole picture another style of drawing, painting or photography",
 }
-# What can be changed after it was made: a chain begins with making something.
+# A chain begins with a step that creates an object, since the next steps change that object.
 _FIRST_STEP_TYPES = ("add object", "change object")
 _SECOND_STEP_TYPES = ("add object", "color", "material", "content")
 _THIRD_STEP_TYPES = ("color", "pose", "material", "content", "text", "add object")
@@ -45,11 +45,11 @@ LEVELS: Mapping[str, Mapping[str, Sequence[Sequence[str]]]] = {
     "two-chain": {"two-chain": (_FIRST_STEP_TYPES, _SECOND_STEP_TYPES, _ALL_TYPES)},
     "three-chain": {"three-chain": (_FIRST_STEP_TYPES, ("add object",), _THIRD_STEP_TYPES)},
 }
-"""The subsets of each level, and from which types each of their three steps is drawn."""
+"""Subsets of each level, and the possible types of each of their three steps."""
 
 
 class EditTypePlan(NamedTuple):
-    """A sample's subset, its steps' types, and which steps each builds on."""
+    """Subset of a sample, the types of its steps, and the earlier steps that each step depends on."""
 
     subset: str
     edit_types: tuple[str, ...]
@@ -57,8 +57,11 @@ class EditTypePlan(NamedTuple):
 
 
 def draw_edit_types(level: str, objects: Iterable[str], seed: str, subset_index: int = 0) -> EditTypePlan:
-    """Draw types for an image of these objects, the same for the same seed: a pose only where something could take one.
-    Subsets of a level take turns."""
+    """Draw edit types for an image with the given objects, deterministically for a seed.
+
+    `pose` is drawn only if a person or an animal is among the objects. `subset_index` selects a subset of the level,
+    in rotation.
+    """
     rng = random.Random(replace_lone_surrogates(seed))  # noqa: S311
     alive = any(word in _ALIVE for name in objects for word in name.casefold().split())
     subsets = LEVELS[level]

@@ -1,4 +1,4 @@
-"""A built ComplexBench-Edit in the release's own layout."""
+"""Files of a built ComplexBench-Edit benchmark, in the release's layout."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from creval.building.image_files import copy_image, release_suffix
 from creval.core.errors import CrevalError
 from creval.core.files import coerce_text, read_json, replace_lone_surrogates, write_json
 
-_MAX_STEM_BYTES = 90  # bytes of a stem: a picture is called KEY-NAME
+_MAX_STEM_BYTES = 90  # bytes of a stem, which occurs twice in an image's file name (KEY-NAME)
 
 
 def image_key(name: str) -> str:
-    """Return the key of an image: its file's name, as a number where it is one.
+    """Return the key of an image: the stem of its file name, without leading zeros if it is a number.
 
     >>> image_key("val2017/000000198641.jpg")
     '198641'
@@ -27,7 +27,7 @@ def image_key(name: str) -> str:
 
 
 def _image_filename(name: str) -> str:
-    """Return what an image's file is called, besides the key."""
+    """Return the file name of an image in the benchmark, without the key."""
     path = PurePath(name)
     return safe_filename(path.stem, _MAX_STEM_BYTES) + release_suffix(path)
 
@@ -37,7 +37,7 @@ def instructions_file(folder: Path, subset: str) -> Path:
 
 
 class ComplexBenchEntries:
-    """The entries of all subsets. One that is there stays as it is, whoever changed it."""
+    """Entries of all subsets. Existing entries are never overwritten."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -46,7 +46,7 @@ class ComplexBenchEntries:
             path = instructions_file(folder, subset)
             content = read_json(path) if path.is_file() else {}
             if not isinstance(content, dict):
-                raise CrevalError(f"{path} should hold an object of samples by their keys.")
+                raise CrevalError(f"{path} must be an object of samples by key.")
             self.subsets[subset] = content
         self._images = {
             key.casefold(): coerce_text(made.get("picture"))
@@ -56,32 +56,30 @@ class ComplexBenchEntries:
         }
 
     def has(self, subsets: Iterable[str], name: str) -> bool:
-        """Return whether one of these subsets holds an image."""
+        """Return whether one of these subsets contains an image."""
         return any(image_key(name) in self.subsets[subset] for subset in subsets)
 
     def find_key_clashes(self, names: Iterable[str]) -> dict[str, str]:
-        """Return images that would have the key of another one, and why they cannot be used. The one that has a key
-        already keeps it."""
+        """Return images whose key is already taken, with the reason. An image with an existing entry keeps its key."""
         alike: dict[str, list[str]] = {}
         for name in names:
             alike.setdefault(image_key(name).casefold(), []).append(name)
         found: dict[str, str] = {}
         for key, group in alike.items():
-            held = self._images.get(key, "")
-            first = next((name for name in group if replace_lone_surrogates(name) == held), group[0])
-            why = f"it would have the key of {first}; rename it"
+            stored = self._images.get(key, "")
+            first = next((name for name in group if replace_lone_surrogates(name) == stored), group[0])
+            why = f"it would have the same key as {first}. Rename it."
             found |= {name: why for name in group if name != first}
         return found
 
     def save_image(self, name: str, image: Path) -> None:
-        """Copy an image to where it belongs."""
+        """Copy an image into the benchmark unless it exists there."""
         path = self.folder / "data" / "images" / f"{image_key(name)}-{_image_filename(name)}"
         if not path.is_file():
             copy_image(image, path)
 
     def add(self, subset: str, name: str, steps: Mapping[str, Any], provenance: Any) -> bool:
-        """Add an entry whose image is there, for `save` to write; `provenance` is how it came about. Do not where
-        somebody has put one of its key there meanwhile."""
+        """Add an entry, for `save` to write. Return False if its key exists already."""
         key = image_key(name)
         if key in self.subsets[subset]:
             return False
@@ -91,7 +89,7 @@ class ComplexBenchEntries:
         return True
 
     def save(self, subsets: Iterable[str] = SUBSETS) -> None:
-        """Write subsets, in the order of their keys; one without samples is there and empty."""
+        """Write subsets, sorted by key. A subset without samples is written as an empty file."""
         for subset in subsets:
             entries = self.subsets[subset].items()
             ordered = sorted(entries, key=lambda one: (len(one[0]), one[0]))

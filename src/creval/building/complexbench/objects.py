@@ -1,7 +1,7 @@
-"""What is in an image and where, and which images suit chains (arXiv 2506.12830, section 3.1.1).
+"""Objects in images, and selection of images that are suitable for chains (arXiv 2506.12830, section 3.1.1).
 
-An image is kept if no class occurs more than twice in it, so that each object can be named, and at least three classes
-occur.
+An image is kept if at least three classes occur in it, and no class occurs more than twice, so that each object has a
+unique name.
 """
 
 from __future__ import annotations
@@ -20,25 +20,25 @@ from creval.core.images import read_image_size
 from creval.core.sample import Box
 
 MAX_PER_CLASS, MIN_CLASSES = 2, 3
-_MAX_EXAMPLES = 3  # pictures in a sentence
+_MAX_EXAMPLES = 3  # images named in a note
 _ARTICLE = re.compile(r"^(?:the|an?|one)\s+")
 
 
 class SceneObject(NamedTuple):
-    """An object: its name, which no other in its image has, and its box in pixels."""
+    """An object: its name, which is unique in the image, and its box in pixels."""
 
     name: str
     box: Box
 
 
 class ImageObjects(NamedTuple):
-    """An image's objects and its size."""
+    """Objects of an image, and the image's size."""
 
     objects: Sequence[SceneObject]
     size: tuple[int, int]
 
     def describe(self) -> str:
-        """Return the objects as a list for a prompt, with where each is."""
+        """Return the objects with their positions, as a list for a prompt."""
         width, height = self.size
         lines = []
         for name, (left, top, right, bottom) in self.objects:
@@ -49,7 +49,7 @@ class ImageObjects(NamedTuple):
 
 
 def unsuitable_reason(objects: Sequence[AnnotatedObject]) -> str:
-    """Return why an image of these objects is not kept; empty if it is."""
+    """Return why an image with these objects is not suitable, or ""."""
     counts = Counter(one.category for one in objects)
     if any(number > MAX_PER_CLASS for number in counts.values()):
         return f"a class occurs more than {MAX_PER_CLASS} times"
@@ -59,7 +59,7 @@ def unsuitable_reason(objects: Sequence[AnnotatedObject]) -> str:
 
 
 def name_objects(objects: Sequence[AnnotatedObject], size: tuple[int, int]) -> list[SceneObject]:
-    """Return objects with names that tell two of a kind apart: `left cat`, `right cat`."""
+    """Return objects with unique names, such as `left cat` and `right cat`."""
     width, height = size
     pairs: dict[str, list[AnnotatedObject]] = {}
     for one in objects:
@@ -84,41 +84,41 @@ def _center(box: Box) -> tuple[float, float]:
 
 
 def find_object(scene_objects: Sequence[SceneObject], written_name: str) -> SceneObject | None:
-    """Return the object that a name means; None where it means none, or two."""
+    """Return the object with a name, or None if there is none or the name is ambiguous."""
     words = _ARTICLE.sub("", " ".join(written_name.casefold().split()).strip(" ."))
     exact = [thing for thing in scene_objects if thing.name.casefold() == words]
-    # A part or a quality may stand around it: `person's vest`, `white vase`.
+    # The name may be part of a longer expression: `person's vest`, `white vase`.
     near = [thing for thing in scene_objects if re.search(rf"\b{re.escape(thing.name.casefold())}\b", words)]
     chosen = exact or near
     return chosen[0] if len(chosen) == 1 else None
 
 
 class Detections(NamedTuple):
-    """The objects in images, by an image's path or by its file's name; and why some images could not be looked at."""
+    """Objects by image path or file name, and the reasons for unreadable images."""
 
     objects: Mapping[str, Sequence[AnnotatedObject]]
     unreadable: Mapping[str, str]
 
 
 class SuitableImages(NamedTuple):
-    """Images that suit, with their objects; and of the others why not: they do not suit, or cannot be opened."""
+    """Suitable images with their objects, and the reasons for unsuitable and unreadable images."""
 
     scenes: dict[str, ImageObjects]
     unsuitable: dict[str, str]
     unreadable: dict[str, str]
 
     def describe_unsuitable(self) -> list[str]:
-        """Return why images are not kept, how many, and the first of them."""
-        told = []
+        """Return a sentence for each reason of unsuitable images, with their number and examples."""
+        sentences = []
         for reason, number in Counter(self.unsuitable.values()).most_common():
             names = [name for name, why in self.unsuitable.items() if why == reason][:_MAX_EXAMPLES]
-            named = ", ".join(names) + (", ..." if number > len(names) else "")
-            told.append(f"{pluralise(number, 'picture')} not kept: {reason} ({named})")
-        return told
+            examples = ", ".join(names) + (", ..." if number > len(names) else "")
+            sentences.append(f"{pluralise(number, 'image')} not kept: {reason} ({examples})")
+        return sentences
 
 
 def select_suitable_images(names: Iterable[str], folder: Path, detections: Detections) -> SuitableImages:
-    """Return the images that suit chains."""
+    """Select the images that are suitable for chains."""
     chosen = SuitableImages({}, {}, {})
     for name in names:
         try:
@@ -129,10 +129,10 @@ def select_suitable_images(names: Iterable[str], folder: Path, detections: Detec
         if name in detections.unreadable:
             chosen.unreadable[name] = detections.unreadable[name]
             continue
-        there = detections.objects.get(name, detections.objects.get(Path(name).name))
-        reason = "there are no annotations" if there is None else unsuitable_reason(there)
-        if reason or there is None:
+        found = detections.objects.get(name, detections.objects.get(Path(name).name))
+        reason = "there are no annotations" if found is None else unsuitable_reason(found)
+        if reason or found is None:
             chosen.unsuitable[name] = reason
             continue
-        chosen.scenes[name] = ImageObjects(name_objects(there, size), size)
+        chosen.scenes[name] = ImageObjects(name_objects(found, size), size)
     return chosen

@@ -1,5 +1,8 @@
-"""ComplexBench-Edit's instructions for anyone's images: three steps of given types, those of a chain each made with the
-one before in view, all checked by a second model (arXiv 2506.12830)."""
+"""ComplexBench-Edit's instructions for any images (arXiv 2506.12830).
+
+A model writes three steps of given types. In a chain, each step is written with the previous ones in the request. A
+second model checks all steps.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +36,7 @@ def load_complexbench_prompts(folder: str | None = None) -> dict[str, Prompt]:
 
 @dataclass(frozen=True)
 class StepWriter:
-    """Writes three instructions for an image that a second model finds feasible."""
+    """Writer of three instructions for an image that a second model finds feasible."""
 
     session: ValidatingSession
     prompts: Mapping[str, Prompt]
@@ -41,9 +44,9 @@ class StepWriter:
     scene: ImageObjects
 
     async def write(self) -> dict[str, Any]:
-        """Return a sample's entry as the release holds it.
+        """Return a sample's entry in the form of the release.
 
-        What is found infeasible is written anew with the reason, and so is what builds on that.
+        Infeasible steps are written again with the reason, and so are the steps that depend on them.
         """
         steps: list[ChainStep | None] = [None] * len(self.plan.edit_types)
         reasons = dict.fromkeys(range(len(steps)), "")
@@ -61,8 +64,8 @@ class StepWriter:
                 if at not in reasons and any(needed in reasons for needed in needs):
                     reasons[at] = ""
                     steps[at] = None
-        last = [why for why in reasons.values() if why]
-        raise RetriesExhaustedError(f"feasibility: {' '.join(last)}")
+        last_reasons = [why for why in reasons.values() if why]
+        raise RetriesExhaustedError(f"feasibility: {' '.join(last_reasons)}")
 
     async def _write_step(self, steps: Sequence[ChainStep | None], at: int, reason: str) -> ChainStep:
         kind, needs = self.plan.edit_types[at], self.plan.needs[at]
@@ -98,13 +101,13 @@ class StepWriter:
         )
 
     def _find_ancestors(self, at: int) -> set[int]:
-        """Return the steps on which one builds, directly or not."""
+        """Return the steps that a step depends on, directly or indirectly."""
         return set(self.plan.needs[at]).union(*map(self._find_ancestors, self.plan.needs[at]))
 
     def _validate_step(
         self, found: ChainStep, kind: str, before: Sequence[ChainStep], apart: Sequence[ChainStep]
     ) -> ChainStep:
-        """Return a step that keeps the rules of its type, its objects called as they are listed."""
+        """Return a valid step, with its objects named as in the list. Raises `InvalidReplyError` if it is invalid."""
         if kind in GLOBAL:
             return found._replace(old="", new="")
         if kind in ("add object", "change object") and not found.new:
@@ -166,7 +169,7 @@ class StepWriter:
 
 
 def _format_check(step: ChainStep, checked: StepCheck) -> str:
-    """Return what a second model found wrong with a step, as a sentence."""
+    """Return the second model's objections to a step as a sentence."""
     faults = {
         "it does not fit the scene": checked.fits_scene,
         "it is not clear what is meant": checked.is_clear,
@@ -178,6 +181,6 @@ def _format_check(step: ChainStep, checked: StepCheck) -> str:
 
 
 def _mentions(instruction: str, thing: str) -> bool:
-    """Return whether an instruction names a thing, by its last word at least."""
+    """Return whether an instruction contains the last word of an object's name."""
     word = re.findall(r"\w+", thing.casefold())[-1:]
     return bool(word) and re.search(rf"\b{re.escape(word[0])}", instruction.casefold()) is not None

@@ -1,5 +1,4 @@
-"""Built samples of ComplexBench-Edit, to be looked through: is each step of its type, and would the result be
-reasonable? A step that is dropped takes its sample with it."""
+"""Review of a built ComplexBench-Edit benchmark. Dropping a step drops its sample."""
 
 from __future__ import annotations
 
@@ -23,9 +22,9 @@ from creval.core.files import coerce_text
 
 
 class ComplexBenchReview(JsonReview[ComplexBenchEntries]):
-    """The entries of all subsets, a sample a group and a step an item."""
+    """Review of samples. Each sample is a group, and each step is an item."""
 
-    title = "ComplexBench-Edit: is each step of its type, and is the result reasonable?"
+    title = "ComplexBench-Edit: does each step have the right type, and is the result reasonable?"
 
     def files(self) -> list[Path]:
         return [instructions_file(self.folder, subset) for subset in SUBSETS]
@@ -72,15 +71,15 @@ class ComplexBenchReview(JsonReview[ComplexBenchEntries]):
         places = {f"step/{at}": at - 1 for at in range(1, len(pairs) + 1)}
         at = places[require_known("step", item, places)]
         kind = require_known("edit type", fields.get("type", pairs[at]["edit_type"]), EDIT_TYPES)
-        said = validate_instruction(fields.get("instruction", lines[at]), lines[at])
+        text = validate_instruction(fields.get("instruction", lines[at]), lines[at])
         set_verdict(pairs[at], verdict)
         pairs[at]["edit_type"] = kind
-        if said != lines[at]:
-            lines[at] = said
+        if text != lines[at]:
+            lines[at] = text
             pairs[at].pop("outdated", None)
             for later, needs in zip(pairs, STEP_DEPENDENCIES.get(subset, ()), strict=False):
                 if at in needs:
-                    mark_outdated(later, f"step {at + 1}, on which it builds, was changed afterwards")
+                    mark_outdated(later, f"it depends on step {at + 1}, which was changed afterwards")
         entry["new_ins"] = "\n".join(lines)
         entry.pop("dropped", None)
         if any(pair.get("dropped") for pair in pairs):
@@ -95,16 +94,16 @@ class ComplexBenchReview(JsonReview[ComplexBenchEntries]):
         return subset, key, entry
 
 
-_FACTS = {"ori obj": "changes", "new_obj": "makes", "checked": "the second model said"}
+_FACTS = {"ori obj": "changed object", "new_obj": "new object", "checked": "second model's opinion"}
 
 
 def _step_label(number: int, needs: Sequence[int]) -> str:
-    upon = " and ".join(f"{needed + 1}" for needed in needs)
-    return f"step {number}, upon step {upon}" if upon else f"step {number}"
+    earlier = " and ".join(f"{needed + 1}" for needed in needs)
+    return f"step {number}, depends on step {earlier}" if earlier else f"step {number}"
 
 
 def _is_complete(entry: Any) -> bool:
-    """Return whether an entry has as many lines as edit pairs, so that it can be shown."""
+    """Return whether an entry has three lines and three edit pairs, as a review requires."""
     pairs = entry.get("edit pair") if isinstance(entry, dict) else None
     if not isinstance(pairs, list) or not all(isinstance(pair, dict) for pair in pairs):
         return False

@@ -1,4 +1,7 @@
-"""Replies of the models that build ComplexBench-Edit's steps, read from whatever form they come in."""
+"""Formats and parsers of the replies from which ComplexBench-Edit's steps are built.
+
+The parsers accept other common formats too.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ _NOTHING = ("nothing", "none", "null", "n/a", "-")
 
 
 class ChainStep(NamedTuple):
-    """A step as written: its words, the object that it changes, and what it makes."""
+    """A step of a reply: its instruction, the object that it changes, and the object that it creates."""
 
     instruction: str
     old: str = ""
@@ -27,7 +30,7 @@ STEP_FORMAT = ReplyFormat(
 
 
 def read_step(text: str) -> ChainStep | None:
-    """Return the one step in a reply; None if there is none, or more than one."""
+    """Return the step of a reply, or None if there is none or more than one."""
     found = parse_records(text)
     instruction = single_value(found, "instruction")
     if not instruction:
@@ -37,8 +40,10 @@ def read_step(text: str) -> ChainStep | None:
 
 
 class StepCheck(NamedTuple):
-    """Opinion of a second model on one step: it is sound if it fits the scene, refers to something clearly, and
-    contradicts no other."""
+    """Second model's opinion on one step.
+
+    The step is sound if it fits the scene, refers to objects clearly, and does not conflict with another step.
+    """
 
     number: int
     fits_scene: bool
@@ -62,7 +67,7 @@ CHECK_FORMAT = ReplyFormat(
 
 
 def read_step_checks(text: str, steps: int) -> list[StepCheck] | None:
-    """Return what a reply says of all steps, in their order; None if one is left open."""
+    """Return the checks of all steps in a reply, in their order, or None if one is missing."""
     found: dict[int, StepCheck] = {}
     for record in parse_records(text):
         digits = re.search(r"[0-9]{1,2}", record.get("number", str(len(found) + 1)))

@@ -1,1 +1,1 @@
-"""Building CREval benchmarks."""
+"""Builder of CREval benchmarks."""

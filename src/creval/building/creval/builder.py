@@ -1,4 +1,4 @@
-"""`creval build creval` as a whole: images in, a benchmark out, everything kept on the way."""
+"""Builder of CREval benchmarks (`creval build creval`)."""
 
 from __future__ import annotations
 
@@ -39,7 +39,13 @@ BALANCED = "balanced"
 
 @dataclass(frozen=True)
 class CrevalBuildOptions:
-    """What can be chosen about a benchmark besides the models and their pace."""
+    """Options of a CREval build.
+
+    - `dimension`: "balanced", "fitting" or the name of one dimension.
+    - `instructions`: file of given instructions.
+    - `rewrite`: rewrite the given instructions.
+    - `blind`: check the questions on the source image.
+    """
 
     dimension: str = BALANCED
     instructions: Path | None = None
@@ -50,14 +56,14 @@ class CrevalBuildOptions:
         if self.dimension not in (BALANCED, FITTING):
             require_known("dimension", self.dimension, (*CLASS_DIMENSIONS, BALANCED, FITTING))
         if self.rewrite and self.instructions is None:
-            raise CrevalError("`rewrite` sharpens the instructions of `instructions` FILE.")
+            raise CrevalError("`rewrite` needs instructions to rewrite: add `instructions` FILE.")
 
 
 class CrevalBuilder(Builder[SampleDraft]):
-    """Benchmark of CREval to be made, or continued.
+    """Builder of a new or resumed CREval benchmark.
 
-    Every start runs all pipelines again, from stored replies where there are any, so that what people have changed or
-    lost is found. `user_edited` lists what they changed, which is not written over.
+    Every start runs all pipelines again with stored replies, so that missing or edited files are found. `user_edited`
+    lists the files and entries that people have changed. They are not overwritten.
     """
 
     benchmark = "creval"
@@ -77,8 +83,8 @@ class CrevalBuilder(Builder[SampleDraft]):
         if not options.blind:
             roles = {role: spec for role, spec in roles.items() if role != "checker"}
         self.prompts = load_creval_prompts(settings.prompts)
-        warmth = 1.0 if temperature is None else temperature
-        super().__init__(out, roles, settings, self.prompts.values(), temperature=warmth, dry_run=dry_run)
+        temperature = 1.0 if temperature is None else temperature
+        super().__init__(out, roles, settings, self.prompts.values(), temperature=temperature, dry_run=dry_run)
         self.notes: list[str] = []
         self.user_edited: list[str] = []
         self.rejected: dict[str, list[dict[str, Any]]] = {}
@@ -117,14 +123,13 @@ class CrevalBuilder(Builder[SampleDraft]):
             sources, unknown = attach_instructions(sources, read_given_instructions(self.options.instructions))
             if unknown:
                 shown = ", ".join(unknown[:3]) + (", ..." if len(unknown) > 3 else "")
-                what = "instructions belong to no picture, or not to one alone"
-                self.notes.append(f"{len(unknown)} {what}: {shown}")
+                self.notes.append(f"{len(unknown)} instructions match no image, or more than one: {shown}")
             if not any(source.given_instruction for source in sources):
-                raise CrevalError(f"{self.options.instructions} names none of the pictures in {images}.")
+                raise CrevalError(f"{self.options.instructions} names none of the images in {images}.")
         sources = sources[: self.settings.limit]
         without = sum(not source.given_instruction for source in sources)
         if self.options.instructions is not None and without:
-            self.notes.append(f"{without} pictures have no instruction: the writer writes one")
+            self.notes.append(f"{without} images have no instruction, so the writer writes one")
         return sources
 
     def warnings(self) -> list[str]:
@@ -132,15 +137,15 @@ class CrevalBuilder(Builder[SampleDraft]):
         notes = [*self.notes, *super().warnings()]
         if models["writer"] == models["asker"]:
             notes.append(
-                f"warning: {models['writer']} writes the instructions and the questions on them; "
-                "two different models (`asker`) keep one from marking its own work."
+                f"warning: {models['writer']} writes both the instructions and their questions. "
+                "Give another model as `asker`, so that no model marks its own work."
             )
         if models.get("checker") == models["asker"] != models["writer"]:
-            notes.append(f"warning: {models['asker']} checks the questions that it wrote itself.")
+            notes.append(f"warning: {models['asker']} checks its own questions.")
         return notes
 
     def pending_items(self) -> Sequence[GenerationItem]:
-        """Return those that are not in the benchmark yet or have another instruction now."""
+        """Return the items that are not in the benchmark yet, or whose given instruction has changed."""
         return [GenerationItem(source.id, source.path) for source in self._pending]
 
     def stages(self) -> list[StageEstimate]:
@@ -154,21 +159,21 @@ class CrevalBuilder(Builder[SampleDraft]):
         )
 
     def prepare(self) -> Mapping[str, Any]:
-        """Give each image its dimension, which it keeps in the folder."""
-        read_build_record(self.out)  # what cannot be written in the end is not begun
+        """Assign a dimension to each image. Assigned dimensions are stored in the folder and do not change."""
+        read_build_record(self.out)  # fail early if `build.json` is malformed, since it is rewritten at the end
         self._stored, entries = read_stored_build(self.out), read_sample_list(self.out / SAMPLE_LIST)
         if entries and not self._stored:
-            raise CrevalError(f"{self.out} holds another benchmark already. Give another `out`.")
-        there = {
+            raise CrevalError(f"{self.out} already contains another benchmark. Give another `out`.")
+        listed = {
             entry_sample_id(entry): str(entry["dimension"])
             for entry in entries
             if entry.get("dimension") in CLASS_DIMENSIONS
         }
         self._require_given_instructions()
-        places = self._choose_dimensions(self._stored.get("dimensions", there))
-        self.sources = [s._replace(dimension=s.dimension or places.get(s.id, "")) for s in self.sources]
+        dimensions = self._choose_dimensions(self._stored.get("dimensions", listed))
+        self.sources = [s._replace(dimension=s.dimension or dimensions.get(s.id, "")) for s in self.sources]
         self._sources_by_id = {source.id: source for source in self.sources}
-        return {**self._facts(), "dimensions": places}
+        return {**self._facts(), "dimensions": dimensions}
 
     async def make(self, session: ValidatingSession) -> SampleDraft:
         name, options = session.session.item.id, self.options
@@ -179,13 +184,16 @@ class CrevalBuilder(Builder[SampleDraft]):
         return await writer.write()
 
     def save(self, result: GenerationResult[SampleDraft]) -> None:
-        kept = write_creval_benchmark(self.out, result.results, self._sources_by_id)
-        self.user_edited, self._written = kept.user_edited, kept.written
-        for name, why in kept.failures.items():
-            result.leave_out(name, why)
+        files = write_creval_benchmark(self.out, result.results, self._sources_by_id)
+        self.user_edited, self._written = files.user_edited, files.written
+        for name, reason in files.failures.items():
+            result.leave_out(name, reason)
 
     def record(self, result: GenerationResult[SampleDraft]) -> Mapping[str, Any]:
-        """Return what earlier starts left out or rejected, too, unless it was made now."""
+        """Return the additional entries of `build.json`.
+
+        They include items that earlier starts left out or rejected, unless they are done now.
+        """
         before = read_build_record(self.out)
         left_out = {name: why for name, why in before.get("left_out", {}).items() if name not in result.results}
         rejected = before.get("rejected", {}) | self.rejected
@@ -197,18 +205,18 @@ class CrevalBuilder(Builder[SampleDraft]):
         }
 
     def _require_given_instructions(self) -> None:
-        """Refuse to go on without an instruction that the folder was begun with."""
-        told = self._stored.get("given", {})
-        lost = [source.id for source in self.sources if source.id in told and not source.given_instruction]
+        """Raise `CrevalError` if an instruction that was given at the first start is missing now."""
+        stored = self._stored.get("given", {})
+        lost = [source.id for source in self.sources if source.id in stored and not source.given_instruction]
         if lost:
             more = f" and {len(lost) - 1} more" if len(lost) > 1 else ""
             raise CrevalError(
-                f"{self.out} was begun with your own instruction for {lost[0]}{more}, which is not "
-                "given now. Give the same `instructions` again, or another `out`."
+                f"{self.out} was started with your own instruction for {lost[0]}{more}, which is missing now. "
+                "Give the same `instructions` again, or another `out`."
             )
 
     def _choose_dimensions(self, assigned: Mapping[str, str]) -> dict[str, str]:
-        """Return the dimension of each image that is not to get one from its own words."""
+        """Return the dimensions that are assigned in advance, by image id."""
         if self.options.dimension == BALANCED:
             new = [source.id for source in self.sources if not source.given_instruction]
             return assign_balanced_dimensions(new, assigned, self.settings.seed)
@@ -217,8 +225,8 @@ class CrevalBuilder(Builder[SampleDraft]):
         return dict.fromkeys([source.id for source in self.sources], self.options.dimension)
 
     def _facts(self) -> dict[str, Any]:
-        """Return what else is needed to make the same again."""
-        given = {source.id: told for source in self.sources if (told := _instruction_digest(source))}
+        """Return the facts, besides the fingerprint, that are needed to reproduce the build."""
+        given = {source.id: digest for source in self.sources if (digest := _instruction_digest(source))}
         return {
             "models": {role: judge.model for role, judge in self.generator.judges.items()},
             "retries": self.settings.retries,
@@ -229,7 +237,7 @@ class CrevalBuilder(Builder[SampleDraft]):
 
 
 def _instruction_digest(source: SourceImage) -> str | None:
-    """Return a name for the instruction that somebody brought for an image."""
+    """Return a digest of an image's given instruction, or None if there is none."""
     if not source.given_instruction:
         return None
     return hashlib.blake2b(source.given_instruction.encode("utf-8", "replace"), digest_size=8).hexdigest()

@@ -1,4 +1,4 @@
-"""CREval's nine dimensions: what each asks for, and instructions of our own making as examples."""
+"""CREval's nine dimensions, with descriptions and example instructions that were written for creval."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from creval.benchmarks.creval.release import CLASS_DIMENSIONS, TAXONOMY
 
 
 class Dimension(NamedTuple):
-    """What an instruction of a dimension does to an image, and three such instructions."""
+    """Description of a dimension, and three example instructions."""
 
     meaning: str
     examples: tuple[str, ...]
@@ -124,7 +124,7 @@ DIMENSIONS: Mapping[str, Dimension] = {
 
 
 def class_dimension(class_id: object) -> str:
-    """Return the dimension that a release calls by a number; empty if it is none."""
+    """Return the dimension with a release's class id, or "" if the id is unknown."""
     if isinstance(class_id, int) and 1 <= class_id <= len(CLASS_DIMENSIONS):
         return CLASS_DIMENSIONS[class_id - 1]
     return ""
@@ -135,7 +135,7 @@ def describe_dimension(name: str) -> str:
 
 
 def describe_all_dimensions() -> str:
-    """Return all dimensions in words, by category."""
+    """Return the descriptions of all dimensions, by category."""
     lines = []
     for category, names in TAXONOMY.items():
         lines += [f"{category}:", *(f"- {describe_dimension(name)}" for name in names)]
@@ -143,5 +143,5 @@ def describe_all_dimensions() -> str:
 
 
 def format_dimension_examples(names: Iterable[str], per_dimension: int = 3) -> str:
-    """Return instructions of some dimensions, a line each."""
+    """Return example instructions of the given dimensions, one per line."""
     return "\n".join(f"- {line}" for name in names for line in DIMENSIONS[name].examples[:per_dimension])

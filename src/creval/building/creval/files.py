@@ -1,7 +1,7 @@
-"""A benchmark in CREval's layout, made to be read, edited and kept under version control.
+"""Files of a built CREval benchmark. People can edit them and keep them under version control.
 
-`build.json` keeps a digest of everything that was written: what has another one was changed by people, and is left
-alone. What a review drops lies in `dropped/`.
+`build.json` stores a digest of everything that was written. Files and entries with another digest were changed by
+people and are not overwritten. Samples that a review drops are moved to `dropped/`.
 """
 
 from __future__ import annotations
@@ -38,8 +38,12 @@ QUESTIONS_KEY = "quality_check_questions"
 
 
 class WriteResult(NamedTuple):
-    """What became of a benchmark's files: what was left alone, because people had changed it, the images that could not
-    be written, with the reason, and digests of all that was ever written."""
+    """Result of writing a benchmark.
+
+    - `user_edited`: files and entries that were not overwritten because people have changed them.
+    - `failures`: samples whose files could not be written, with the reason.
+    - `written`: digests of everything that was ever written.
+    """
 
     user_edited: list[str]
     failures: dict[str, str]
@@ -49,32 +53,32 @@ class WriteResult(NamedTuple):
 def write_creval_benchmark(
     root: Path, drafts: Mapping[str, SampleDraft], sources: Mapping[str, SourceImage]
 ) -> WriteResult:
-    """Write what was made, but for what people have changed."""
-    kept = WriteResult([], {}, read_build_record(root).get("written", {}))
-    there = {entry_sample_id(entry) for entry in read_sample_list(root / SAMPLE_LIST)}
+    """Write samples, questions and images, except those that people have changed."""
+    result = WriteResult([], {}, read_build_record(root).get("written", {}))
+    existing = {entry_sample_id(entry) for entry in read_sample_list(root / SAMPLE_LIST)}
     entries = {}
-    for identity in sorted(drafts):  # before anybody has to wait: pictures take long
-        if identity in there or _entry_key(identity) not in kept.written:
-            with _record_write_errors(identity, kept):
+    for identity in sorted(drafts):  # outside of the lock, since copying images takes long
+        if identity in existing or _entry_key(identity) not in result.written:
+            with _record_write_errors(identity, result):
                 entries[identity] = _build_entry(drafts[identity], sources[identity])
                 image = f"image/{sources[identity].name}"
-                if _needs_writing(root, image, file_digest(sources[identity].path), kept):
+                if _needs_writing(root, image, file_digest(sources[identity].path), result):
                     atomic_copy(sources[identity].path, root / image)
     with file_lock(root):
-        _write_texts(root, drafts, entries, kept)
-    return kept
+        _write_texts(root, drafts, entries, result)
+    return result
 
 
 def _write_texts(
     root: Path, drafts: Mapping[str, SampleDraft], entries: Mapping[str, Mapping[str, Any]], result: WriteResult
 ) -> None:
-    """Write the list of samples, and the questions of those whose images are there."""
-    held: dict[str, Mapping[str, Any]]
-    held = {entry_sample_id(entry): entry for entry in read_sample_list(root / SAMPLE_LIST)}
+    """Write the list of samples, and the questions of samples whose images were written."""
+    listed: dict[str, Mapping[str, Any]]
+    listed = {entry_sample_id(entry): entry for entry in read_sample_list(root / SAMPLE_LIST)}
     for identity in sorted(drafts):
         name = _entry_key(identity)
-        if identity not in held and name in result.written:
-            result.user_edited.append(f"{identity}, which was taken out of {SAMPLE_LIST}")
+        if identity not in listed and name in result.written:
+            result.user_edited.append(f"{identity}, which was removed from {SAMPLE_LIST}")
         elif identity in entries and identity not in result.failures:
             with _record_write_errors(identity, result):
                 for metric in METRICS:
@@ -82,25 +86,25 @@ def _write_texts(
                     text = format_json(build_questions_json(drafts[identity].questions[metric]))
                     if _needs_writing(root, path, hashlib.sha256(text.encode()).hexdigest(), result):
                         atomic_write(root / path, text)
-                fresh = _entry_digest(entries[identity])
-                now = _entry_digest(held[identity]) if identity in held else None
-                if now in (None, fresh, result.written.get(name)):
-                    held[identity], result.written[name] = entries[identity], fresh
+                new_digest = _entry_digest(entries[identity])
+                current_digest = _entry_digest(listed[identity]) if identity in listed else None
+                if current_digest in (None, new_digest, result.written.get(name)):
+                    listed[identity], result.written[name] = entries[identity], new_digest
                 else:
                     result.user_edited.append(f"the instruction of {identity}")
-    if held or (root / SAMPLE_LIST).is_file():
-        listed = [{"id": at, **_without_id(held[name])} for at, name in enumerate(sorted(held), 1)]
-        write_json(root / SAMPLE_LIST, listed)
+    if listed or (root / SAMPLE_LIST).is_file():
+        numbered = [{"id": at, **_without_id(listed[name])} for at, name in enumerate(sorted(listed), 1)]
+        write_json(root / SAMPLE_LIST, numbered)
 
 
 def _entry_key(identity: str) -> str:
-    """Return what `build.json` calls a sample's entry in the list."""
+    """Return the key of a sample's list entry in `build.json`."""
     return f"{SAMPLE_LIST}#{identity}"
 
 
 @contextmanager
 def _record_write_errors(identity: str, result: WriteResult) -> Iterator[None]:
-    """Files of a sample being written; if they cannot be, that is told."""
+    """Record errors while the files of a sample are written."""
     try:
         yield
     except (ImageError, OSError) as error:
@@ -108,7 +112,7 @@ def _record_write_errors(identity: str, result: WriteResult) -> Iterator[None]:
 
 
 def entry_sample_id(entry: Mapping[str, Any]) -> str:
-    """Return the id of a sample, which is its image's name without the ending."""
+    """Return the id of a sample: the name of its image without the suffix."""
     return filename_stem(entry["input_image"][0])
 
 
@@ -117,7 +121,7 @@ def _without_id(entry: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _entry_digest(entry: Mapping[str, Any]) -> str:
-    """Return the digest of an entry without its number, which moves when others come and go."""
+    """Return the digest of an entry without its number. The number changes when other entries are added or removed."""
     text = json.dumps(_without_id(entry), sort_keys=True)
     return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:32]
 
@@ -138,36 +142,36 @@ def build_questions_json(questions: Iterable[KeptQuestion]) -> dict[str, Any]:
         QUESTIONS_KEY: [
             {
                 "question_id": f"Q{number}",
-                "thinking_process": asked.reason,
-                "question": asked.text,
+                "thinking_process": question.reason,
+                "question": question.text,
                 "choices": ["Yes", "No"],
-                "answer": asked.answer,
-                "weight": asked.weight,
-                "made": dict(asked.provenance),
+                "answer": question.answer,
+                "weight": question.weight,
+                "made": dict(question.provenance),
             }
-            for number, asked in enumerate(questions, 1)
+            for number, question in enumerate(questions, 1)
         ]
     }
 
 
 def _needs_writing(root: Path, name: str, new_digest: str, result: WriteResult) -> bool:
-    """Return whether a file is not there yet as it is to be; one that people changed is left alone."""
+    """Return whether a file is missing or outdated. A file that people have changed is recorded and not overwritten."""
     path, new_digest = root / name, new_digest[:32]
-    now = file_digest(path)[:32] if path.is_file() else None
-    if now not in (None, new_digest, result.written.get(name)):
+    current_digest = file_digest(path)[:32] if path.is_file() else None
+    if current_digest not in (None, new_digest, result.written.get(name)):
         result.user_edited.append(name)
         return False
     result.written[name] = new_digest
-    return now != new_digest
+    return current_digest != new_digest
 
 
 def read_sample_list(path: Path) -> list[dict[str, Any]]:
-    """Read the samples in a list; none where there is no file."""
+    """Return the entries of a sample list, or [] if the file does not exist."""
     if not path.is_file():
         return []
     entries = read_json(path)
     if not isinstance(entries, list) or not all(map(_has_image, entries)):
-        raise CrevalError(f"{path} should hold a list of samples with input_image; mend it first.")
+        raise CrevalError(f"{path} must be a list of samples with input_image. Repair it first.")
     return entries
 
 

@@ -1,8 +1,8 @@
-"""CREval's first two stages for anyone's images: an instruction, then questions on it.
+"""CREval's first two stages for any images: an instruction, then questions about it.
 
-For each image one model writes an instruction, another writes questions in three metrics, each by a prompt of its own.
-What breaks a rule is asked for again, with the reasons. A second model answers IF and VC questions on the source alone:
-what it finds true too early, or false already, goes.
+For each image one model writes an instruction, and another one writes the questions of three metrics, with one prompt
+for each metric. Texts that violate a rule are requested again with the reasons. A second model answers the IF and VC
+questions about the source image. Questions whose answer there shows that they cannot measure the edit are replaced.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ from creval.prompts import Prompt, load_prompt
 _PROMPTS = ("instruction", "rewrite", "dimension", "if", "vc", "vq", "blind")
 FITTING = "fitting"
 UNANSWERED = "unanswered"
-"""What stands with a question where a second model, asked about the source, said neither."""
+"""Stored with a question if a second model gave no clear answer about the source."""
 _CHOOSE = "the one of these that suits best; choose it."
 _YES_NO = get_scale("yes/no")
 _FLAG_VIOLATIONS = {
@@ -58,7 +58,7 @@ _FLAG_VIOLATIONS = {
 
 @dataclass
 class SampleDraft:
-    """All that was made of an image."""
+    """Instruction, dimension, provenance and questions of a new sample."""
 
     instruction: str
     dimension: str
@@ -67,7 +67,7 @@ class SampleDraft:
 
 
 class QuestionCounts(NamedTuple):
-    """Questions of some samples. `unchecked` are those of which a second model said nothing."""
+    """Number of questions by metric, of flagged questions, and of questions that the second model did not answer."""
 
     by_metric: Counter[str]
     flagged: int
@@ -75,17 +75,17 @@ class QuestionCounts(NamedTuple):
 
 
 def count_questions(drafts: Iterable[SampleDraft]) -> QuestionCounts:
-    """Count what was made."""
-    asked = [(metric, one) for draft in drafts for metric in METRICS for one in draft.questions[metric]]
+    """Count the questions of drafts."""
+    questions = [(metric, one) for draft in drafts for metric in METRICS for one in draft.questions[metric]]
     return QuestionCounts(
-        Counter(metric for metric, _ in asked),
-        sum("flag" in one.provenance for _, one in asked),
-        sum(one.provenance.get("on_source") == UNANSWERED for _, one in asked),
+        Counter(metric for metric, _ in questions),
+        sum("flag" in one.provenance for _, one in questions),
+        sum(one.provenance.get("on_source") == UNANSWERED for _, one in questions),
     )
 
 
 def load_creval_prompts(folder: str | Path | None) -> dict[str, Prompt]:
-    """Load the prompts of all stages, with a place in each for reasons to ask again."""
+    """Load the prompts of all stages. Add the placeholder `faults`, for reasons of repeated requests, if needed."""
     found = {name: load_prompt(f"creval_{name}", folder) for name in _PROMPTS}
     for name, prompt in found.items():
         if "faults" not in prompt.placeholders and name != "blind":
@@ -96,12 +96,15 @@ def load_creval_prompts(folder: str | Path | None) -> dict[str, Prompt]:
 def estimate_creval_stages(
     prompts: Mapping[str, Prompt], *, given_share: float, rewrite: bool, blind: bool, classified_share: float
 ) -> list[StageEstimate]:
-    """Guess what each image takes. `given_share` is the share of images that have an instruction, `classified_share` of
-    those the share whose dimension is known."""
+    """Return the estimated calls of an image.
+
+    - `given_share`: share of images that have an instruction.
+    - `classified_share`: share of these whose dimension is known.
+    """
     words = {name: len(prompt.text.split()) + 60 for name, prompt in prompts.items()}
     written = 1.15 if rewrite else 1.15 * (1 - given_share)
-    told = "rewrite" if rewrite and given_share else "instruction"
-    found = [StageEstimate("writer", written, words[told] + 150, 150)]
+    prompt = "rewrite" if rewrite and given_share else "instruction"
+    found = [StageEstimate("writer", written, words[prompt] + 150, 150)]
     if given_share and not rewrite and classified_share < 1:
         found.append(StageEstimate("writer", given_share * (1 - classified_share), words["dimension"] + 200, 20))
     found += [StageEstimate("asker", 1.25, words[metric.lower()] + 100, 900) for metric in METRICS]
@@ -111,10 +114,10 @@ def estimate_creval_stages(
 
 
 class CrevalSession(ValidatingSession):
-    """Session whose replies are found again by every later start.
+    """Session that repeats a failed call with the same attempt number, and then gives up.
 
-    All pipelines run again then, so a reply that did not come, and is not stored, must not move the attempt on: the
-    same attempt is made once more, and then the image is left out.
+    Every start runs all pipelines again from stored replies. A failed call has no stored reply, so it must not change
+    the attempt numbers of later requests.
     """
 
     async def generate(self, *call: Any, reason: str = "", **places: Any) -> str:
@@ -126,14 +129,15 @@ class CrevalSession(ValidatingSession):
         try:
             return await super().generate(*call, faults=reason, **places)
         except GenerationFailedError as error:
-            raise GenerationFailedError(str(error)) from error  # the cause keeps it from being retried
+            raise GenerationFailedError(str(error)) from error  # errors with a cause are not retried
 
 
 @dataclass
 class SampleWriter:
-    """Writes an instruction for an image, and questions in every metric.
+    """Writer of an instruction and of the questions of all metrics for one image.
 
-    `models` are named in the provenance, by role. `rejected` is all that was not good enough, as `build.json` keeps it.
+    - `models`: model names by role, for the provenance.
+    - `rejected`: rejected texts, in the form of `build.json`.
     """
 
     session: CrevalSession
@@ -155,7 +159,7 @@ class SampleWriter:
         if self.blind:
             await self._check_blind(draft.instruction)
         await self._write_questions("VQ", draft.instruction, attempts)
-        draft.questions = {metric: sheet.questions for metric, sheet in self._question_sets.items()}
+        draft.questions = {metric: question_set.questions for metric, question_set in self._question_sets.items()}
         return draft
 
     def _reject(self, stage: str, attempt: object, violations: Iterable[RuleViolation]) -> None:
@@ -165,11 +169,11 @@ class SampleWriter:
         ]
 
     async def _write_instruction(self) -> SampleDraft:
-        """Return the instruction: as it was given, sharpened, or new."""
+        """Return the draft with its instruction: the given one, a rewritten one, or a new one."""
         given, dimension = self.source.given_instruction, self.source.dimension
         if given and not self.rewrite:
-            if faults := find_given_violations(given):
-                raise GenerationFailedError(f"the given instruction: {faults[0].message}")
+            if violations := find_given_violations(given):
+                raise GenerationFailedError(f"the given instruction is invalid: {violations[0].message}")
             return SampleDraft(given, dimension or await self._classify_dimension(given), {"by": "given"})
         prompt = self.prompts["rewrite" if given else "instruction"]
         kind = describe_dimension(dimension) if dimension else f"{_CHOOSE}\n{describe_all_dimensions()}"
@@ -180,14 +184,14 @@ class SampleWriter:
             nonlocal attempt
             attempt += 1
             written = None if is_refusal(reply) else parse_instruction(reply)
-            faults = find_instruction_violations(written, given) if written else explain_unreadable(reply)
-            if written is not None and not faults:
+            violations = find_instruction_violations(written, given) if written else explain_unreadable(reply)
+            if written is not None and not violations:
                 if named := dimension or match_one_of(written.dimension, CLASS_DIMENSIONS):
                     facts = self._build_provenance("writer", prompt, reply, attempt)
                     return SampleDraft(written.text, named, facts | ({"given": given} if given else {}))
-                faults = [RuleViolation("dimension", "its dimension is none of those named", written.text)]
-            self._reject("instruction", attempt, faults)
-            raise InvalidReplyError(summarise_violations(faults), format_retry_request(faults))
+                violations = [RuleViolation("dimension", "its dimension is none of those named", written.text)]
+            self._reject("instruction", attempt, violations)
+            raise InvalidReplyError(summarise_violations(violations), format_retry_request(violations))
 
         return await self.session.generate_until_valid(
             "writer",
@@ -201,13 +205,13 @@ class SampleWriter:
         )
 
     async def _classify_dimension(self, instruction: str) -> str:
-        """Return the dimension of an instruction that came without."""
+        """Ask for the dimension of an instruction."""
 
         def read(reply: str) -> str:
             if name := match_one_of(reply, CLASS_DIMENSIONS):
                 return name
-            fault = RuleViolation("dimension", "that names none of the dimensions, or more than one", reply[:200])
-            raise InvalidReplyError(summarise_violations([fault]), format_retry_request([fault]))
+            violation = RuleViolation("dimension", "that names none of the dimensions, or more than one", reply[:200])
+            raise InvalidReplyError(summarise_violations([violation]), format_retry_request([violation]))
 
         return await self.session.generate_until_valid(
             "writer",
@@ -227,91 +231,98 @@ class SampleWriter:
         violations: Sequence[RuleViolation] = (),
         minimum: int = MIN_QUESTIONS,
     ) -> None:
-        """Ask for a metric's questions until nothing is wrong with them, or as often as is allowed. With fewer than
-        `minimum` there is no sample."""
-        sheet, prompt = self._question_sets[metric], self.prompts[metric.lower()]
-        taken = [text for other in self._question_sets.values() if other is not sheet for text in other.texts]
-        gone = [fault.text for fault in violations if fault.text]
+        """Ask for a metric's questions until all are valid, in at most `attempts` attempts.
+
+        Raises `GenerationFailedError` if there are fewer than `minimum` questions in the end.
+        """
+        question_set, prompt = self._question_sets[metric], self.prompts[metric.lower()]
+        taken = [text for other in self._question_sets.values() if other is not question_set for text in other.texts]
+        removed = [violation.text for violation in violations if violation.text]
         for _ in range(attempts):
             try:
                 reply = await self.session.generate(
                     "asker",
                     f"{metric} questions",
                     prompt,
-                    sheet.attempts,
+                    question_set.attempts,
                     instruction=instruction,
                     taken=format_bullets(taken),
-                    reason=format_retry_request(violations, sheet.texts),
+                    reason=format_retry_request(violations, question_set.texts),
                     format=question_reply_format(metric),
                 )
             except GenerationFailedError:
-                if len(sheet.questions) < minimum:
+                if len(question_set.questions) < minimum:
                     raise
                 return
-            sheet.attempts += 1
-            facts = self._build_provenance("asker", prompt, reply, sheet.attempts)
-            room = None
-            if sheet.questions and violations:
-                # Asked for others in the place of some, models write as many as at first.
-                wanted = len({fault.text for fault in violations if fault.text})
-                room = max(wanted, MIN_QUESTIONS - len(sheet.questions))
-            add = partial(sheet.add_reply, reply, instruction, [*taken, *gone], facts, room)
+            question_set.attempts += 1
+            facts = self._build_provenance("asker", prompt, reply, question_set.attempts)
+            max_new = None
+            if question_set.questions and violations:
+                # Models that are asked to replace a few questions write as many as in the first reply.
+                to_replace = len({violation.text for violation in violations if violation.text})
+                max_new = max(to_replace, MIN_QUESTIONS - len(question_set.questions))
+            add = partial(question_set.add_reply, reply, instruction, [*taken, *removed], facts, max_new)
             violations = await read_text(reply, add)
-            self._reject(f"{metric} question", sheet.attempts, (fault for fault in violations if fault.text))
-            if len(sheet.questions) < MIN_QUESTIONS:
-                few = f"there are only {len(sheet.questions)} good questions, and {MIN_QUESTIONS} are needed"
+            self._reject(f"{metric} question", question_set.attempts, (one for one in violations if one.text))
+            if len(question_set.questions) < MIN_QUESTIONS:
+                few = f"there are only {len(question_set.questions)} good questions, and {MIN_QUESTIONS} are needed"
                 violations = [*violations, RuleViolation("count", few, "")]
             if not violations:
                 return
-        if len(sheet.questions) < minimum:
+        if len(question_set.questions) < minimum:
             raise GenerationFailedError(f"{metric} questions: {summarise_violations(violations)}")
 
     async def _check_blind(self, instruction: str) -> None:
-        """Ask a second model about the source alone. What it flags is asked for once more; where there are enough
-        without it is dropped, and otherwise kept with its flag."""
+        """Let a second model answer the questions about the source image alone.
+
+        Questions with the wrong answer are flagged, and replacements are requested once. Flagged questions are dropped,
+        or kept with their flag if there would be too few questions without them.
+        """
         flagged = await self._find_flagged(dict.fromkeys(_FLAG_VIOLATIONS, 0), 0)
-        begun = {}
+        first_new = {}
         for metric, flag in _FLAG_VIOLATIONS.items():
-            sheet, mine = self._question_sets[metric], flagged[metric]
-            sheet.questions = [asked for asked in sheet.questions if asked not in mine]
-            begun[metric] = len(sheet.questions)
-            if mine:
-                faults = [flag._replace(text=asked.text) for asked in mine]
-                await self._write_questions(metric, instruction, 1, faults, MIN_QUESTIONS - len(mine))
-        again = await self._find_flagged(begun, 1)
+            question_set, early = self._question_sets[metric], flagged[metric]
+            question_set.questions = [question for question in question_set.questions if question not in early]
+            first_new[metric] = len(question_set.questions)
+            if early:
+                violations = [flag._replace(text=question.text) for question in early]
+                await self._write_questions(metric, instruction, 1, violations, MIN_QUESTIONS - len(early))
+        flagged_again = await self._find_flagged(first_new, 1)
         for metric, flag in _FLAG_VIOLATIONS.items():
-            sheet, late = self._question_sets[metric], again[metric]
-            sheet.questions = [asked for asked in sheet.questions if asked not in late]
-            missing = max(0, MIN_QUESTIONS - len(sheet.questions))
+            question_set, late = self._question_sets[metric], flagged_again[metric]
+            question_set.questions = [question for question in question_set.questions if question not in late]
+            missing = max(0, MIN_QUESTIONS - len(question_set.questions))
             both = flagged[metric] + late
-            sheet.questions += [asked.with_provenance(flag=flag.rule) for asked in both[:missing]]
-            for asked in both[missing:]:
-                self._reject(f"{metric} question", asked.provenance["try"], [flag._replace(text=asked.text)])
+            question_set.questions += [question.with_provenance(flag=flag.rule) for question in both[:missing]]
+            for question in both[missing:]:
+                self._reject(f"{metric} question", question.provenance["try"], [flag._replace(text=question.text)])
 
     async def _find_flagged(self, first: Mapping[str, int], attempt: int) -> dict[str, list[KeptQuestion]]:
-        """Return the questions, from the `first` of each metric on, with the wrong answer on the source. What is
-        answered is noted with each."""
+        """Return the questions with the wrong answer about the source, by metric.
+
+        Only questions from the index `first[metric]` on are asked. The answers are stored in their provenance.
+        """
         found: dict[str, list[KeptQuestion]] = {metric: [] for metric in first}
-        sheets = {metric: self._question_sets[metric].questions for metric in first}
-        places = [(metric, at) for metric, start in first.items() for at in range(start, len(sheets[metric]))]
+        questions = {metric: self._question_sets[metric].questions for metric in first}
+        places = [(metric, at) for metric, start in first.items() for at in range(start, len(questions[metric]))]
         if not places:
             return found
-        asked = [Question(f"Q{n}", metric, sheets[metric][at].text) for n, (metric, at) in enumerate(places, 1)]
+        asked = [Question(f"Q{n}", metric, questions[metric][at].text) for n, (metric, at) in enumerate(places, 1)]
         labels = [question.id for question in asked]
         lines = "\n".join(f"{question.id}: {question.text}" for question in asked)
         try:
-            form = ReplyFormat(_YES_NO.reply_format(labels), _YES_NO.json_schema(labels))
+            reply_format = ReplyFormat(_YES_NO.reply_format(labels), _YES_NO.json_schema(labels))
             reply = await self.session.generate(
-                "checker", "blind", self.prompts["blind"], attempt, questions=lines, format=form
+                "checker", "blind", self.prompts["blind"], attempt, questions=lines, format=reply_format
             )
-        except GenerationFailedError:  # a question without a second opinion is still a question
+        except GenerationFailedError:  # the check is optional: questions are kept without it
             reply = ""
         verdicts = await read_text(reply, partial(parse_reply, reply, asked, labels))
         for verdict, (metric, at) in zip(verdicts, places, strict=True):
-            said = None if verdict.value is None else _YES_NO.choices[int(verdict.value)]
-            question = sheets[metric][at] = sheets[metric][at].with_provenance(on_source=said or UNANSWERED)
-            # An IF question is to be wrong before the edit, and a VC question right.
-            if said is not None and (said == question.answer) != (metric == "VC"):
+            answer = None if verdict.value is None else _YES_NO.choices[int(verdict.value)]
+            question = questions[metric][at] = questions[metric][at].with_provenance(on_source=answer or UNANSWERED)
+            # Before the edit, the expected answer must be wrong for an IF question and right for a VC question.
+            if answer is not None and (answer == question.answer) != (metric == "VC"):
                 found[metric].append(question)
         return found
 

@@ -1,4 +1,4 @@
-"""The questions of a metric while they are being made, and the words that ask for better ones."""
+"""Questions of a metric while they are generated, and the texts of repeated requests."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from creval.building.creval.rules import RuleViolation, find_question_violations
 from creval.parsing.text_checks import is_refusal
 from creval.parsing.written_questions import parse_questions
 
-_MAX_QUESTIONS = 100  # questions of a reply that are looked at; each is compared with all others
+_MAX_QUESTIONS = 100  # parsed questions of a reply; limited because each is compared with all others
 
 
 @dataclass(frozen=True)
 class KeptQuestion:
-    """A question that is kept, and where it comes from."""
+    """An accepted question and its provenance."""
 
     text: str
     answer: str
@@ -23,13 +23,13 @@ class KeptQuestion:
     provenance: Mapping[str, object]
 
     def with_provenance(self, **facts: object) -> KeptQuestion:
-        """Return the same question with more said of where it comes from."""
+        """Return the same question with additional provenance."""
         return replace(self, provenance={**self.provenance, **facts})
 
 
 @dataclass
 class QuestionSet:
-    """The questions of a metric while they are being made."""
+    """Accepted questions of a metric, and the number of replies so far."""
 
     metric: str
     questions: list[KeptQuestion] = field(default_factory=list)
@@ -37,7 +37,7 @@ class QuestionSet:
 
     @property
     def texts(self) -> list[str]:
-        return [asked.text for asked in self.questions]
+        return [question.text for question in self.questions]
 
     def add_reply(
         self,
@@ -47,27 +47,27 @@ class QuestionSet:
         provenance: Mapping[str, object],
         max_new: int | None,
     ) -> list[RuleViolation]:
-        """Keep the good questions of a reply, at most `max_new`; return what is wrong with the others."""
+        """Add the valid questions of a reply, at most `max_new`. Return the violations of the others."""
         before = self.texts
         questions = parse_questions(reply)[:_MAX_QUESTIONS]
-        faults = [] if questions else explain_unreadable(reply)
+        violations = [] if questions else explain_unreadable(reply)
         for question in questions:
             if any(is_same_question(question.text, text) for text in before):
-                continue  # told not to, models still write down what is kept already
+                continue  # models repeat accepted questions although the prompt forbids it
             if max_new is not None and len(self.questions) >= len(before) + max_new:
                 break
             others = [*other_questions, *self.texts]
-            if wrong := find_question_violations(question, self.metric, instruction, others):
-                faults += wrong
+            if found := find_question_violations(question, self.metric, instruction, others):
+                violations += found
                 continue
             weight = int(question.weight or 1) if self.metric == "VC" else 1
             kept = KeptQuestion(question.text, question.answer or "", weight, question.reason, provenance)
             self.questions.append(kept)
-        return faults
+        return violations
 
 
 def explain_unreadable(reply: str) -> list[RuleViolation]:
-    """Return why nothing could be read from a reply."""
+    """Return the reason why a reply could not be parsed."""
     if is_refusal(reply):
         return [RuleViolation("declined", "you declined", reply[:200])]
     return [RuleViolation("form", "your reply does not have the form that is asked for", reply[:200])]
@@ -78,11 +78,11 @@ def format_bullets(texts: Sequence[str]) -> str:
 
 
 def format_retry_request(violations: Sequence[RuleViolation], kept_texts: Sequence[str] = ()) -> str:
-    """Return what tells a model why it is asked again; nothing where it is not."""
+    """Return the text that tells a model why it is asked again, or "" if there are no violations."""
     if not violations:
         return ""
     lines = ["You are asked again, because of what you wrote before this cannot be used:"]
-    lines += [f"- {fault.text}: {fault.message}" if fault.text else f"- {fault.message}" for fault in violations]
+    lines += [f"- {one.text}: {one.message}" if one.text else f"- {one.message}" for one in violations]
     if kept_texts:
         lines += ["These are good and are kept; write none of them again, and nothing alike:"]
         lines += [format_bullets(kept_texts), "Write only what takes the place of the rest."]
@@ -90,9 +90,9 @@ def format_retry_request(violations: Sequence[RuleViolation], kept_texts: Sequen
 
 
 def summarise_violations(violations: Sequence[RuleViolation]) -> str:
-    """Return the reason for giving up, in a line."""
+    """Return the reason of a failure on one line."""
     if violations and violations[0].rule == "declined":
         return f"the model declined: {violations[0].text}"
-    # Where several are wrong, the count says most.
-    fault = violations[-1]
-    return f"{fault.message}: {fault.text}"[:200] if fault.text else fault.message
+    # If there are several violations, the last one has the count of questions, which is the most useful.
+    last = violations[-1]
+    return f"{last.message}: {last.text}"[:200] if last.text else last.message

@@ -1,8 +1,8 @@
-"""What `creval build creval` made, to be accepted, edited or dropped item by item.
+"""Review of a built CREval benchmark.
 
-Decisions are written into the benchmark's own files at once. What is dropped moves to `dropped/`, from where it can
-come back. Where an instruction gets other words, the old ones stay beside it (`asked_for`) until its questions are
-accepted for the new ones.
+Decisions are written into the benchmark's files at once. Dropped samples are moved to `dropped/` and can be restored.
+If an instruction is changed, the old text is stored as `asked_for`, since the questions were written for it. A question
+is outdated until it is accepted for the new text.
 """
 
 from __future__ import annotations
@@ -34,19 +34,19 @@ _NEW_QUESTION = (
     ReviewField("weight", "1", _WEIGHTS),
 )
 _FLAGS = {
-    "true before": "a second model finds it true of the source already",
-    "false before": "a second model does not find it true of the source",
+    "true before": "a second model finds it true for the source image already",
+    "false before": "a second model finds it not true for the source image",
 }
 
 
 class CrevalReview(JsonReview[_Entries]):
-    """A benchmark's samples, each with its instruction and its questions."""
+    """Review of samples. Each has an instruction and questions."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)
         self.title = str(folder)
         if not (folder / SAMPLE_LIST).is_file():
-            raise CrevalError(f"{folder} holds no {SAMPLE_LIST}; creval build creval makes one.")
+            raise CrevalError(f"{folder} contains no {SAMPLE_LIST}. `creval build creval` creates one.")
 
     def files(self) -> Sequence[Path]:
         return [self._folder(dropped) / SAMPLE_LIST for dropped in (False, True)]
@@ -67,8 +67,8 @@ class CrevalReview(JsonReview[_Entries]):
                 few.append(f"{metric} has {len(content[QUESTIONS_KEY])} of at least {MIN_QUESTIONS} questions")
             both = [(question, read_verdict(question)) for question in content[QUESTIONS_KEY]]
             both += [(question, GONE) for question in content[DROPPED]]
-            both.sort(key=lambda one: _question_order(one[0]))  # what is dropped stays in its place
-            # Questions for other words that nobody has accepted for these are outdated.
+            both.sort(key=lambda one: _question_order(one[0]))  # dropped questions keep their place
+            # Questions that were not accepted for the current text of the instruction are outdated.
             accepted_for = _instruction_digest(entry) if _ASKED_FOR in entry else None
             items += [
                 _question_item(metric, question, verdict, accepted_for not in (None, question.get(_ACCEPTED_FOR)))
@@ -94,7 +94,7 @@ class CrevalReview(JsonReview[_Entries]):
     def apply_addition(self, entries: _Entries, group: str, fields: Mapping[str, str]) -> str:
         entry, dropped = self._find_entry(entries, group)
         if dropped:
-            raise CrevalError(f"{group} is dropped; take it back before questions are added.")
+            raise CrevalError(f"{group} is dropped. Restore it before you add questions.")
         metric = require_known("metric", fields.get("metric", ""), METRICS)
         content = self._read_questions(group, metric, dropped)
         numbers = [_question_order(question)[0] for question in (*content[QUESTIONS_KEY], *content[DROPPED])]
@@ -109,7 +109,7 @@ class CrevalReview(JsonReview[_Entries]):
         return f"{metric}/{label}"
 
     def count_undecided(self) -> int:
-        """Count the items of samples that are not dropped."""
+        """Count the undecided items of samples that are not dropped."""
         kept = {identity: entry for identity, entry in self.entries.items() if not entry[1]}
         return sum(item.verdict == OPEN for identity in kept for item in self.build_group(kept, identity).items)
 
@@ -121,31 +121,31 @@ class CrevalReview(JsonReview[_Entries]):
 
     def _find_entry(self, entries: _Entries, identity: str) -> tuple[dict[str, Any], bool]:
         if identity not in entries:
-            raise CrevalError(f"there is no sample {identity!r} in {self.folder}.")
+            raise CrevalError(f"{self.folder} has no sample {identity!r}.")
         return entries[identity]
 
     def _path(self, identity: str, metric: str, dropped: bool) -> Path:
         return self._folder(dropped) / "questions_all" / metric / f"{identity}.json"
 
     def _read_questions(self, identity: str, metric: str, dropped: bool) -> dict[str, Any]:
-        """Read a file of questions; those that were dropped stand beside the others."""
+        """Return the content of a question file, with the lists of active and of dropped questions."""
         path = self._path(identity, metric, dropped)
         content = read_json(path) if path.is_file() else {}
         found: dict[str, Any] = {QUESTIONS_KEY: [], DROPPED: []}
         found |= content if isinstance(content, dict) else {}
         for name in (QUESTIONS_KEY, DROPPED):
             if not isinstance(found[name], list) or not all(isinstance(entry, dict) for entry in found[name]):
-                raise CrevalError(f"{path} holds no list of questions; mend it first.")
+                raise CrevalError(f"{path} contains no list of questions. Repair it first.")
         return found
 
     def _decide_instruction(
         self, identity: str, entry: dict[str, Any], dropped: bool, verdict: str, fields: Mapping[str, str]
     ) -> None:
-        there = coerce_text(entry.get("input_prompt"))
-        text = merge_user_text(fields.get("instruction", there), there)
+        current = coerce_text(entry.get("input_prompt"))
+        text = merge_user_text(fields.get("instruction", current), current)
         if not _in_one_line(text):
-            raise CrevalError("an instruction needs words; drop it instead.")
-        asked_for = _in_one_line(entry.get(_ASKED_FOR) or there)
+            raise CrevalError("an instruction cannot be empty. Drop it instead.")
+        asked_for = _in_one_line(entry.get(_ASKED_FOR) or current)
         entry = {**entry, "input_prompt": text, _ASKED_FOR: asked_for}
         if asked_for == _in_one_line(text):
             del entry[_ASKED_FOR]
@@ -164,8 +164,8 @@ class CrevalReview(JsonReview[_Entries]):
                     source.replace(target)
 
     def _save_entry(self, identity: str, entry: dict[str, Any], dropped: bool) -> None:
-        """Put a sample's entry into one of the two lists, and take it out of the other."""
-        for other in (dropped, not dropped):  # in both for a moment rather than in none
+        """Write a sample's entry to one of the two lists, and remove it from the other."""
+        for other in (dropped, not dropped):  # add before removing, so that a crash cannot lose the entry
             entries = self._read_list(other)
             if other == dropped:
                 entries[identity] = entry
@@ -194,7 +194,7 @@ class CrevalReview(JsonReview[_Entries]):
         content[QUESTIONS_KEY] = [q for q, out in zip(both, is_gone, strict=True) if not out]
         content[DROPPED] = [q for q, out in zip(both, is_gone, strict=True) if out]
         if not content[QUESTIONS_KEY]:
-            raise CrevalError(f"the last {metric} question cannot be dropped; drop the instruction.")
+            raise CrevalError(f"the last {metric} question cannot be dropped. Drop the instruction instead.")
         content[QUESTIONS_KEY].sort(key=_question_order)
         if not content[DROPPED]:
             del content[DROPPED]
@@ -202,7 +202,7 @@ class CrevalReview(JsonReview[_Entries]):
 
 
 def _question_order(question: Mapping[str, Any]) -> tuple[int, str]:
-    """Questions come back to their places."""
+    """Return the sort key of a question: the number in its id."""
     label = coerce_text(question.get("question_id"))
     return (int(label[1:]) if label[1:9].isdecimal() and len(label) < 9 else 10**9, label)
 
@@ -212,17 +212,17 @@ def _in_one_line(text: object) -> str:
 
 
 def _instruction_digest(entry: Mapping[str, Any]) -> str:
-    """Return a name for an instruction's words."""
+    """Return a digest of an instruction's text."""
     words = _in_one_line(entry.get("input_prompt")).encode("utf-8", "replace")
     return hashlib.blake2b(words, digest_size=6).hexdigest()
 
 
 def _edit_question(question: dict[str, Any], metric: str, fields: Mapping[str, str]) -> dict[str, Any]:
-    """Return a question with its fields as they were changed, if they can be so."""
-    there = coerce_text(question.get("question"))
-    text = merge_user_text(fields.get("question", there), there)
+    """Return a question with changed fields. Raises `CrevalError` if they are invalid."""
+    current = coerce_text(question.get("question"))
+    text = merge_user_text(fields.get("question", current), current)
     if not _in_one_line(text):
-        raise CrevalError("a question needs words; drop it instead.")
+        raise CrevalError("a question cannot be empty. Drop it instead.")
     found = {**question, "question": text}
     if "answer" in fields:
         found["answer"] = require_known("answer", fields["answer"], _YES_NO)
@@ -243,7 +243,7 @@ def _instruction_item(entry: Mapping[str, Any], dropped: bool, notes: Sequence[s
     verdict = GONE if dropped else read_verdict(entry)
     facts = _facts_as_text(entry.get("made"))
     if _ASKED_FOR in entry:
-        facts["its words before"] = coerce_text(entry[_ASKED_FOR])
+        facts["previous text"] = coerce_text(entry[_ASKED_FOR])
     return ReviewItem(_INSTRUCTION, _INSTRUCTION, fields, verdict, tuple(notes), facts)
 
 
@@ -262,5 +262,5 @@ def _question_item(metric: str, question: Mapping[str, Any], verdict: str, is_ou
     identity = f"{metric}/{coerce_text(question.get('question_id'))}"
     notes = [flag] if flag else []
     if is_outdated and verdict != GONE:
-        notes.append("the instruction has got other words since")
+        notes.append("the instruction was changed afterwards")
     return ReviewItem(identity, "question", tuple(fields), verdict, tuple(notes), facts)

@@ -1,5 +1,7 @@
-"""What an instruction and a question must be like: rules, each with a name and a message, which says what is wrong to
-the model that wrote it and to the person who reads the report."""
+"""Rules for instructions and questions.
+
+Each rule has a name and a message. The message is sent to the model that wrote the text, and shown in the report.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,7 @@ _MIN_ADDED_WORDS = 2  # words
 
 
 class RuleViolation(NamedTuple):
-    """What is wrong with something that was written: the rule, its sentence, and the words."""
+    """A violated rule, its message, and the text that violates it."""
 
     rule: str
     message: str
@@ -72,7 +74,7 @@ def _is_garbled(text: str) -> bool:
 
 
 def is_same_question(one: str, other: str) -> bool:
-    """Return whether two questions ask the same, going by their words without the small ones."""
+    """Return whether two questions ask the same, judged by their words without stop words."""
     first, second = _content_words(one), _content_words(other)
     if not first or not second:
         return one.casefold() == other.casefold()
@@ -88,7 +90,7 @@ def _content_words(text: str) -> set[str]:
 def find_question_violations(
     question: WrittenQuestion, metric: str, instruction: str, other_questions: Sequence[str] = ()
 ) -> list[RuleViolation]:
-    """Return what is wrong with a question of a metric on an instruction, beside other questions."""
+    """Return the rules that a question of a metric violates, given the instruction and the other questions."""
     text, unquoted, words = question.text, remove_quotes(question.text), count_words(question.text)
     return _list_violations(
         text,
@@ -113,7 +115,7 @@ def find_question_violations(
 
 
 def find_instruction_violations(instruction: WrittenInstruction, original: str = "") -> list[RuleViolation]:
-    """Return what is wrong with an instruction that a model wrote from an image, or made of an original one."""
+    """Return the rules that a generated instruction violates. `original` is the instruction that was rewritten."""
     text, words, attributes = instruction.text, count_words(instruction.text), len(instruction.attributes)
     unquoted = remove_quotes(text)
     script = dominant_script(unquoted)
@@ -146,11 +148,11 @@ def find_instruction_violations(instruction: WrittenInstruction, original: str =
 
 
 def find_given_violations(text: str) -> list[RuleViolation]:
-    """Return what is wrong with an instruction that is used as people wrote it."""
+    """Return the rules that a user's instruction violates. Only a few rules apply to it."""
     found = find_instruction_violations(WrittenInstruction(text))
     return [violation for violation in found if violation.rule in ("empty", "garbled")]
 
 
 def _list_violations(text: str, *rules: tuple[str, str, object]) -> list[RuleViolation]:
-    """Return the rules, by name and message, that a text breaks."""
+    """Return the violations of a text. A rule is a name, a message and whether the text violates it."""
     return [RuleViolation(name, message, text) for name, message, is_broken in rules if is_broken]

@@ -1,4 +1,4 @@
-"""The images that a benchmark is made of, and instructions that people bring for them."""
+"""Source images of a benchmark, and users' instructions for them."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from creval.building.image_files import list_image_names
 from creval.core.errors import CrevalError, require_known
 from creval.core.files import coerce_text, is_json_lines, read_json, read_json_lines, read_text, replace_lone_surrogates
 
-# Also what nobody would see, and what turns the direction of writing.
+# Includes invisible characters and those that change the writing direction.
 _UNSAFE_CHARACTERS = re.compile(
     r"[\x00-\x1f\x7f-\x9f<>:\"/\\|?*\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ud800-\udfff"
     r"\ufeff\ufffd]+"
 )
-_MAX_ID_BYTES = 120  # bytes of an id: with an ending it is a file's name, and some systems allow 143
+_MAX_ID_BYTES = 120  # an id plus a suffix is a file name, and some file systems allow 143 bytes
 
 
 class SourceImage(NamedTuple):
-    """An image: the sample's id, its file, its name in the benchmark, and what came with it."""
+    """A source image: sample id, file, name in the benchmark, and the user's instruction and dimension, if any."""
 
     id: str
     path: Path
@@ -37,28 +37,31 @@ class SourceImage(NamedTuple):
 
 
 def find_source_images(folder: Path, out: Path, known_ids: Mapping[str, str] | None = None) -> list[SourceImage]:
-    """Return the images in a folder, by name. Ids are their stems; of two that are alike, each has its ending too.
-    Those that are `known_ids`, by their paths from there, keep the ids that they have."""
+    """Return the images in a folder, sorted by id.
+
+    An id is the stem of the file name. If several stems are equal, the ids include the suffixes. Images in `known_ids`,
+    by relative path, keep their ids.
+    """
     names = list_image_names(folder, out)
     stems = {name: safe_filename(PurePosixPath(name).with_suffix("")) for name in names}
     known_ids = {path: name for path, name in (known_ids or {}).items() if safe_filename(name) == name}
-    held = {name.casefold() for name in known_ids.values()}
+    reserved = {name.casefold() for name in known_ids.values()}
     often = Counter(stem.casefold() for stem in stems.values())
     found: dict[str, SourceImage] = {}
     for name, stem in stems.items():
         ending = PurePosixPath(name).suffix.lower()
         identity = known_ids.get(replace_lone_surrogates(name), "")
         if not identity or identity.casefold() in found:
-            alone = often[stem.casefold()] == 1 and stem.casefold() not in held
-            identity = stem if alone else f"{stem}-{ending[1:]}"
-            while identity.casefold() in found or identity.casefold() in held:
+            unique = often[stem.casefold()] == 1 and stem.casefold() not in reserved
+            identity = stem if unique else f"{stem}-{ending[1:]}"
+            while identity.casefold() in found or identity.casefold() in reserved:
                 identity += "-2"
         found[identity.casefold()] = SourceImage(identity, folder / name, identity + ending)
     return sorted(found.values())
 
 
 def safe_filename(path: str | PurePosixPath, max_bytes: int = _MAX_ID_BYTES) -> str:
-    """Return a path as a name that every system can hold, of so many bytes at most."""
+    """Return a path as a file name that is valid on every system and has at most `max_bytes` bytes."""
     whole = replace_lone_surrogates(str(path))
     name = _UNSAFE_CHARACTERS.sub("_", whole).strip(" .") or "_"
     if len(name.encode()) <= max_bytes:
@@ -68,22 +71,29 @@ def safe_filename(path: str | PurePosixPath, max_bytes: int = _MAX_ID_BYTES) -> 
 
 
 class GivenInstruction(NamedTuple):
-    """An instruction that somebody brought, and its dimension if it was named."""
+    """A user's instruction, and its dimension if it is given."""
 
     text: str
     dimension: str = ""
 
 
 def read_given_instructions(path: Path) -> dict[str, GivenInstruction]:
-    """Read people's own instructions by image: a CSV file with the columns image, instruction and, if known, dimension;
-    the same as a list in JSON, an object from image to instruction, or the `instruction.json` of a release."""
+    """Read users' instructions by image.
+
+    Accepted files:
+
+    - CSV with the columns image, instruction and optionally dimension
+    - JSON or JSONL with a list of such objects
+    - a JSON object from image to instruction
+    - the `instruction.json` of a release
+    """
     found: dict[str, GivenInstruction] = {}
     for number, row in enumerate(read_table_rows(path, "image", "instruction"), 1):
         image, text, dimension = _parse_row(row)
         if not image or not text:
-            raise CrevalError(f"{path}, row {number}: it needs an image and an instruction.")
+            raise CrevalError(f"{path}, row {number}: the row needs an image and an instruction.")
         if image in found and found[image].text != text:
-            raise CrevalError(f"{path}, row {number}: {image} has an instruction already.")
+            raise CrevalError(f"{path}, row {number}: {image} already has another instruction.")
         if dimension:
             require_known("dimension", dimension, CLASS_DIMENSIONS)
         found[image] = GivenInstruction(text, dimension)
@@ -99,7 +109,7 @@ def _parse_row(row: Mapping[str, Any]) -> tuple[str, str, str]:
 
 
 def read_table_rows(path: Path, *required_columns: str) -> list[Mapping[str, Any]]:
-    """Read the rows of a table in CSV, which needs these columns, in JSON or in JSONL."""
+    """Read the rows of a table in CSV, JSON or JSONL. `required_columns` are checked in CSV."""
     if path.suffix.lower() == ".json":
         return _read_json_rows(path, required_columns)
     if is_json_lines(path):
@@ -115,7 +125,7 @@ def _read_json_rows(path: Path, required_columns: Sequence[str]) -> list[Mapping
             for image, entry in content.items()
         ]
     if not isinstance(content, list) or not all(isinstance(entry, dict) for entry in content):
-        raise CrevalError(f"{path} should hold a list of objects with {' and '.join(required_columns)}.")
+        raise CrevalError(f"{path} must be a list of objects with {' and '.join(required_columns)}.")
     return content
 
 
@@ -128,13 +138,13 @@ def _read_csv_rows(path: Path, required_columns: Sequence[str]) -> list[Mapping[
         raise CrevalError(f"{path} is not UTF-8: {error}.") from error
     try:
         first = text.partition("\n")[0]
-        parted = max(",;\t", key=first.count)  # spreadsheets of some countries write semicolons
-        rows = csv.DictReader(io.StringIO(text, newline=""), delimiter=parted)
-        heads = [head.strip().casefold() for head in rows.fieldnames or ()]
-        if not set(required_columns) <= set(heads):
+        delimiter = max(",;\t", key=first.count)  # spreadsheets in some locales write semicolons
+        rows = csv.DictReader(io.StringIO(text, newline=""), delimiter=delimiter)
+        headers = [header.strip().casefold() for header in rows.fieldnames or ()]
+        if not set(required_columns) <= set(headers):
             columns = "the column" if len(required_columns) == 1 else "the columns"
             raise CrevalError(f"{path} needs {columns} {' and '.join(required_columns)}.")
-        rows.fieldnames = heads
+        rows.fieldnames = headers
         return list(rows)
     except csv.Error as error:
         raise CrevalError(f"{path} is not valid CSV: {error}.") from error
@@ -143,33 +153,33 @@ def _read_csv_rows(path: Path, required_columns: Sequence[str]) -> list[Mapping[
 def attach_instructions(
     sources: Sequence[SourceImage], instructions: Mapping[str, GivenInstruction]
 ) -> tuple[list[SourceImage], list[str]]:
-    """Return the images with what was brought for them, and the names for which there is none."""
+    """Return the images with their given instructions, and the names in `instructions` that match no single image."""
     by_name: dict[str, list[int]] = {}
     for at, source in enumerate(sources):
         for name in {source.path.as_posix(), source.path.name, source.path.stem, source.id}:
             by_name.setdefault(name, []).append(at)
     found, unknown = list(sources), []
-    for image, told in instructions.items():
+    for image, given in instructions.items():
         # A release names its images with their folder.
-        places = by_name.get(image) or by_name.get(PurePosixPath(image).name, [])
-        if len(places) == 1:
-            at = places[0]
-            found[at] = found[at]._replace(given_instruction=told.text, dimension=told.dimension)
+        matches = by_name.get(image) or by_name.get(PurePosixPath(image).name, [])
+        if len(matches) == 1:
+            at = matches[0]
+            found[at] = found[at]._replace(given_instruction=given.text, dimension=given.dimension)
         else:
             unknown.append(image)
     return found, unknown
 
 
 def assign_balanced_dimensions(ids: Iterable[str], assigned: Mapping[str, str], seed: int) -> dict[str, str]:
-    """Return a dimension for each image, all as often as can be. What has one keeps it."""
-    chance = random.Random(seed)  # noqa: S311
+    """Return a dimension for each image, distributed as evenly as possible. Assigned dimensions are kept."""
+    rng = random.Random(seed)  # noqa: S311
     found = dict(assigned)
     used = Counter(dict.fromkeys(CLASS_DIMENSIONS, 0))
     used.update(found.values())
-    fresh = sorted(set(ids) - found.keys())
-    chance.shuffle(fresh)
-    for identity in fresh:
+    unassigned = sorted(set(ids) - found.keys())
+    rng.shuffle(unassigned)
+    for identity in unassigned:
         least = min(used[name] for name in CLASS_DIMENSIONS)
-        found[identity] = chance.choice([name for name in CLASS_DIMENSIONS if used[name] == least])
+        found[identity] = rng.choice([name for name in CLASS_DIMENSIONS if used[name] == least])
         used[found[identity]] += 1
     return found

@@ -1,1 +1,1 @@
-"""Building ICE-Bench items."""
+"""Builder of ICE-Bench items."""

@@ -1,4 +1,4 @@
-"""What a folder of images or a table asks for, and what of it is still to be made."""
+"""Plan of an ICE-Bench build: the jobs of a folder or a table, without those that are done."""
 
 from __future__ import annotations
 
@@ -25,8 +25,15 @@ from creval.core.files import is_dropped
 
 @dataclass
 class BuildPlan:
-    """Jobs that are not done, and how many are (`already_done`); the `keys` of what is wanted, done or not; what cannot
-    be made and why; notes for whoever wants it; and, by their keys, where the sources of some come from."""
+    """Plan of an ICE-Bench build.
+
+    - `jobs`: jobs that are not done.
+    - `keys`: keys of all requested jobs, done or not.
+    - `already_done`: number of jobs that are done.
+    - `unusable`: images or rows that cannot be used, with the reasons.
+    - `notes`: notes for the user.
+    - `source_types`: source types by job key, if they are given.
+    """
 
     jobs: list[ItemJob]
     keys: set[str]
@@ -36,66 +43,67 @@ class BuildPlan:
     source_types: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Say what cannot be used, and which images were brought in vain."""
+        """Add notes about unusable inputs and unused images."""
         if self.unusable:
-            faults = [f"{name} ({why})" for name, why in sorted(self.unusable.items())]
-            self.notes.append(f"cannot be used: {abbreviate(faults, 8)}")
-        aside = [path.name for job in self.jobs for path in find_unused_images(job.tasks[0], job.image_set)]
-        if aside:
-            self.notes.append(f"left aside, because their tasks do not use them: {abbreviate(aside)}")
+            reasons = [f"{name} ({why})" for name, why in sorted(self.unusable.items())]
+            self.notes.append(f"cannot be used: {abbreviate(reasons, 8)}")
+        unused = [path.name for job in self.jobs for path in find_unused_images(job.tasks[0], job.image_set)]
+        if unused:
+            self.notes.append(f"ignored, because their tasks do not use them: {abbreviate(unused)}")
 
 
 def plan_from_folder(images: Path, items: IceItems, selection: TaskSelection, settings: ChatSettings) -> BuildPlan:
-    """Plan the items of a folder: tasks are those that folders name, or any."""
+    """Plan the items of a folder. Tasks come from the folder names; images in other folders get any task."""
     every, lost = find_image_sets(images, items.folder)
-    home, there = images.resolve().name, list(items.find_built().values())
+    home, existing = images.resolve().name, list(items.find_built().values())
     found = {name: of for name, of in every.items() if is_selected(f"{home}/{name}", selection)}
     lost = {name: why for name, why in lost.items() if is_selected(f"{home}/{name}", selection)}
-    base = assign_id_stems(every, there)
-    wanted, without = assign_tasks(found, base, selection, settings.seed, home)
+    stems = assign_id_stems(every, existing)
+    wanted, without = assign_tasks(found, stems, selection, settings.seed, home)
     keys = set(list(wanted)[: settings.limit])
-    made: dict[str, list[ExistingItem]] = {}
-    for one in there:
-        made.setdefault(one.key, []).append(one)
-    jobs, before = list[ItemJob](), 0
+    by_key: dict[str, list[ExistingItem]] = {}
+    for one in existing:
+        by_key.setdefault(one.key, []).append(one)
+    jobs, already_done = list[ItemJob](), 0
     for name in sorted(keys):
-        left, done = find_pending_jobs(wanted[name], made.get(name, ()), selection)
-        before += done
+        left, done = find_pending_jobs(wanted[name], by_key.get(name, ()), selection)
+        already_done += done
         for job in left:
             free = tuple(task for task in job.tasks if job.item_id(task) not in items.entries)
             jobs += [job._replace(tasks=free)] if free else []
     lost |= {name: why for name, why in without.items() if name in keys}
     notes = [
-        f"the folder {name!r} names no task: its pictures may get any." for name in find_folders_without_task(every)
+        f"the folder {name!r} names no task, so its images can get any task."
+        for name in find_folders_without_task(every)
     ]
-    return BuildPlan(jobs, keys, before, lost, notes)
+    return BuildPlan(jobs, keys, already_done, lost, notes)
 
 
 def plan_from_table(
     path: Path, images: Path, items: IceItems, selection: TaskSelection, settings: ChatSettings
 ) -> BuildPlan:
-    """Plan the items of a table: a row an item, each of its own task."""
-    there = items.find_built()
-    names = dict.fromkeys(items.entries) | there
-    every, without, same = read_item_table(path, images, items.folder, selection, names)
+    """Plan the items of a table. Each row is one item with one task."""
+    existing = items.find_built()
+    names = dict.fromkeys(items.entries) | existing
+    every, without, duplicates = read_item_table(path, images, items.folder, selection, names)
     jobs = every[: settings.limit]
-    keys, held = {job.key for job in jobs}, {one.key for one in there.values()}
-    rows = {name: one for name, one in there.items() if one.key.startswith("row ")}
-    gone = [name for name, one in rows.items() if one.key not in keys and one.task in selection.tasks]
-    gone = [name for name in gone if not is_dropped(items.entries[name])]
-    notes = [f"one item is made of rows that are the same: {abbreviate(same)}"] if same else []
-    if gone and settings.limit is None:
+    keys, done = {job.key for job in jobs}, {one.key for one in existing.values()}
+    rows = {name: one for name, one in existing.items() if one.key.startswith("row ")}
+    obsolete = [name for name, one in rows.items() if one.key not in keys and one.task in selection.tasks]
+    obsolete = [name for name in obsolete if not is_dropped(items.entries[name])]
+    notes = [f"duplicate rows give one item: {abbreviate(duplicates)}"] if duplicates else []
+    if obsolete and settings.limit is None:
         notes.append(
-            f"in no row of {path} as it is now, and left: {abbreviate(gone)}. To be rid of "
+            f"kept, although no row of {path} asks for it any more: {abbreviate(obsolete)}. To remove "
             'it, drop it in the review or with "dropped": true.'
         )
-    left = [job for job in jobs if job.key not in held]
+    left = [job for job in jobs if job.key not in done]
     kinds = {job.key: job.source_type for job in jobs if job.source_type}
-    return BuildPlan(left, keys, len(keys & held), without, notes, kinds)
+    return BuildPlan(left, keys, len(keys & done), without, notes, kinds)
 
 
 def abbreviate(names: Sequence[str], max_names: int = 1) -> str:
-    """Return the first names, and how many there are besides.
+    """Return the first names, and the number of the others.
 
     >>> abbreviate(["a", "b", "c"], 2)
     'a, b and 1 more'

@@ -1,4 +1,4 @@
-"""`creval build ice` as a whole: images in, items of up to 31 tasks out, everything kept on the way."""
+"""Builder of ICE-Bench items (`creval build ice`)."""
 
 from __future__ import annotations
 
@@ -36,12 +36,18 @@ from creval.calls.text_generation import GenerationFailedError, GenerationItem, 
 from creval.calls.validated_text import ValidatingSession
 from creval.core.errors import CrevalError, require_known
 
-_MAX_TASKS_TRIED = 5  # tasks, until one suits a picture
+_MAX_TASKS_TRIED = 5  # tasks that are tried for one item
 
 
 @dataclass(frozen=True)
 class IceBuildOptions:
-    """What can be chosen about items besides the models and their pace."""
+    """Options of an ICE-Bench build.
+
+    - `tasks`: names or numbers of tasks, groups or categories, separated by commas. "" means all tasks.
+    - `derive`: derive control images from photographs.
+    - `people_fill_in`: leave templates for people to fill in.
+    - `source_type`: type of all sources, "real" or "generated".
+    """
 
     tasks: str = ""
     items_per_image: int = 1
@@ -63,7 +69,7 @@ class IceBuildOptions:
 
 
 class IceBuilder(Builder[ItemDraft]):
-    """Items to be made, or continued."""
+    """Builder of new or resumed ICE-Bench items."""
 
     benchmark = "ice"
     unit = "item"
@@ -110,13 +116,13 @@ class IceBuilder(Builder[ItemDraft]):
         kinds = self._plan.source_types
         self._source_types = {key: kinds.get(key, options.source_type) for key in self._plan.keys}
         if not self._new_jobs and not self.ice_items.entries:
-            faults = list(self._plan.unusable.items())[:3]
-            why = "; ".join(f"{name}: {why}" for name, why in faults)
-            none = "`tasks` leaves out all that there is" if options.tasks else "the table is empty"
-            raise CrevalError(f"there is no item to be made ({why or none}).")
+            examples = list(self._plan.unusable.items())[:3]
+            why = "; ".join(f"{name}: {reason}" for name, reason in examples)
+            none = "`tasks` excludes all of them" if options.tasks else "the table is empty"
+            raise CrevalError(f"there are no items to build ({why or none}).")
 
     def _find_incomplete(self, selection: TaskSelection) -> dict[str, ItemInputs]:
-        """Return items that are there and lack a text, with their inputs."""
+        """Return existing items that lack a text, with their inputs."""
         return {
             name: inputs
             for name, one in self.ice_items.find_built().items()
@@ -129,19 +135,19 @@ class IceBuilder(Builder[ItemDraft]):
         }
 
     def _find_missing_texts(self, name: str, inputs: ItemInputs) -> list[MissingText]:
-        """Return what an item that is there lacks."""
+        """Return the texts that an existing item lacks."""
         template = get_template(self.ice_items.entries[name])
         return find_missing_texts(
             inputs, template, self.ice_items.existing_texts(name).texts, people_fill_in=self.options.people_fill_in
         )
 
     def _plan_new_texts(self, job: ItemJob, task: Task) -> list[MissingText]:
-        """Return what a new item takes, if its task suits."""
-        template, told = self._start_texts(job, task)
+        """Return the texts that a new item needs, if its task suits."""
+        template, texts = self._start_texts(job, task)
         return find_missing_texts(
             self._input_builder.plan_inputs(job, task),
             template,
-            told.texts,
+            texts.texts,
             people_fill_in=self.options.people_fill_in,
             task_is_certain=job.task_is_certain,
         )
@@ -149,11 +155,11 @@ class IceBuilder(Builder[ItemDraft]):
     def warnings(self) -> list[str]:
         notes = [*self._plan.notes, *super().warnings()]
         if others := find_source_type_conflicts(self.ice_items, self._source_types):
-            notes.append(f"of another source type than is given, which stays: {abbreviate(others)}")
+            notes.append(f"another source type than given is stored, and is kept: {abbreviate(others)}")
         if self._incomplete_items:
-            notes.append(f"there, and without a text, which is written now: {len(self._incomplete_items):,}")
+            notes.append(f"existing items whose missing texts are written now: {len(self._incomplete_items):,}")
         if self.options.people_fill_in:
-            notes.append("templates are left for people to fill in: creval review BENCH.")
+            notes.append("templates are left for people to fill in. Run creval review BENCH.")
         return notes
 
     def stages(self) -> list[StageEstimate]:
@@ -162,8 +168,7 @@ class IceBuilder(Builder[ItemDraft]):
         return estimate_text_stages(new + lacking)
 
     def _start_texts(self, job: ItemJob, task: Task) -> tuple[str, ItemTexts]:
-        """Return the template of an item, and what people told of it. Words of theirs in which something is to be
-        filled in are a template."""
+        """Return the template of a new item, and its given texts. A given instruction with blanks is a template."""
         if job.instruction and not find_blanks(job.instruction):
             return "", ItemTexts({INSTRUCTION: job.instruction}, {INSTRUCTION: "given"})
         drawn = self._templates.draw(task, job.item_id(task), self.settings.seed)
@@ -183,7 +188,7 @@ class IceBuilder(Builder[ItemDraft]):
         self.ice_items = save_items(self.out, result, self._source_types)
 
     async def _make_new_item(self, session: ValidatingSession, job: ItemJob) -> ItemDraft:
-        """Make an item for the first task that suits."""
+        """Build an item for the first task that suits."""
         reasons = []
         for task in job.tasks[:_MAX_TASKS_TRIED]:
             try:
@@ -194,16 +199,16 @@ class IceBuilder(Builder[ItemDraft]):
         raise GenerationFailedError("; ".join(reasons))
 
     async def _make_item_for_task(self, task: Task, session: ValidatingSession, job: ItemJob) -> ItemDraft:
-        """Make an item for a task, or nothing at all."""
+        """Build an item for a task. Derived images are deleted if that fails."""
         inputs = await asyncio.to_thread(self._input_builder.prepare_inputs, job, task)
-        template, told = self._start_texts(job, task)
+        template, given = self._start_texts(job, task)
         try:
             written = await write_item_texts(
                 session,
                 self._prompts,
                 inputs,
                 template,
-                told,
+                given,
                 people_fill_in=self.options.people_fill_in,
                 task_is_certain=job.task_is_certain,
             )
@@ -220,7 +225,7 @@ class IceBuilder(Builder[ItemDraft]):
         return ItemDraft(job.item_id(task), inputs, written, facts, job)
 
     async def _complete_item(self, session: ValidatingSession, name: str) -> ItemDraft:
-        """Write what an item lacks."""
+        """Write the texts that an existing item lacks."""
         inputs, entry = self._incomplete_items[name], self.ice_items.entries[name]
         written = await write_item_texts(
             session,
@@ -233,7 +238,7 @@ class IceBuilder(Builder[ItemDraft]):
         return ItemDraft(name, inputs, written, self._build_provenance(written), previous_texts=get_texts(entry))
 
     def _build_provenance(self, item_texts: ItemTexts) -> dict[str, dict[str, str]]:
-        """Return where texts that were written come from."""
+        """Return the provenance of new texts."""
         judges, prompts = self.generator.judges, self._prompts
         return {
             part: {"by": judges[by].model, "prompt": prompts[part].version} if by in judges else {"by": by}

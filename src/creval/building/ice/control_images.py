@@ -1,4 +1,4 @@
-"""Images that control, made of photographs: edges, depth, grey, blur, borders to be filled."""
+"""Control images that are derived from photographs: edges, depth, grey, blur, and borders to fill."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ from creval.core.images import MAX_PIXELS, ImageError, open_image
 
 OUTPAINTING = "Outpainting"
 DERIVABLE = frozenset({"canny", "grey", "ssim", OUTPAINTING})
-"""What can be made without a model, by the metric that measures it, and the task of borders."""
+"""Control images that need no model: their control metrics, and the name of the outpainting task."""
 DEPTH = "depth"
 DepthEstimator = Callable[[Image.Image], NDArray[np.uint8]]
-_BLUR = 0.008  # of the longer side
-_BORDER = 0.25  # of each side
+_BLUR = 0.008  # radius as a share of the longer side
+_BORDER = 0.25  # width as a share of each side
 _BORDER_COLOUR = (128, 128, 128)
 
 
 class ControlImage(NamedTuple):
-    """What is edited, and where, if that follows from it."""
+    """A derived source image, and its mask if there is one."""
 
     source: Image.Image
     mask: Image.Image | None = None
 
 
 def make_control_image(task: Task, photograph: Path, depth: DepthEstimator | None = None) -> ControlImage:
-    """Make a task's control image; `depth` is what estimates depth."""
+    """Return a task's control image, derived from a photograph."""
     image = open_image(photograph)
     if task.name == OUTPAINTING:
         return _add_border(image)
@@ -47,19 +47,19 @@ def make_control_image(task: Task, photograph: Path, depth: DepthEstimator | Non
     if task.control_metric == "ssim":
         radius = max(2.0, _BLUR * max(image.size))
         return ControlImage(image.filter(ImageFilter.GaussianBlur(radius)))
-    raise CrevalError(f"{task.name}: its control picture cannot be made here.")
+    raise CrevalError(f"{task.name}: creval cannot derive its control image.")
 
 
 def is_single_colour(image: Image.Image) -> bool:
-    """Return whether an image is of one colour throughout, and so controls nothing."""
+    """Return whether an image has a single colour, which makes it useless as a control image."""
     return all(low == high for low, high in np.atleast_2d(np.array(image.getextrema())))
 
 
 def _add_border(image: Image.Image) -> ControlImage:
-    """Put an image into the middle of a larger one; the mask is white where nothing is yet."""
+    """Return an image with a border around it, and a mask that is white in the border."""
     wide, high = (max(1, round(_BORDER * side)) for side in image.size)
     border = (wide, high, wide, high)
     if (image.width + 2 * wide) * (image.height + 2 * high) > MAX_PIXELS:
-        raise ImageError("with borders it would be too large.")
+        raise ImageError("the image would be too large with borders.")
     mask = ImageOps.expand(Image.new("L", image.size, 0), border, 255)
     return ControlImage(ImageOps.expand(image, border, _BORDER_COLOUR), mask)

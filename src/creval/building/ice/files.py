@@ -1,4 +1,4 @@
-"""Built items of ICE-Bench in the release's own layout, each with how it came about (`made`)."""
+"""Files of built ICE-Bench items, in the release's layout. Each entry has its provenance (`made`)."""
 
 from __future__ import annotations
 
@@ -25,14 +25,13 @@ from creval.parsing.text_checks import text_digest
 
 DATASET_FOLDER = "dataset"
 INSTRUCTION_DIGEST_KEY, TEXT_DIGEST_KEY = "of", "as"
-"""Digests of the instruction for which an edit was described, and of a text as it was built."""
+"""Keys of two digests: of the instruction that a description belongs to, and of a text as it was built."""
 PEOPLE = "people"
 ItemEntry = dict[str, Any]
 
 
 class ItemDraft(NamedTuple):
-    """What became of an item: its inputs and texts, and how they came about. A new one has its job, another the texts
-    that it had `previous_texts`."""
+    """Inputs, texts and provenance of a built item. A new item has a `job`, a completed one its `previous_texts`."""
 
     item_id: str
     inputs: ItemInputs
@@ -43,13 +42,12 @@ class ItemDraft(NamedTuple):
 
 
 def item_image_path(folder: Path, item: str, task: Task, kind: str, ending: str = ".png") -> Path:
-    """Return where an item's image of a kind (src, mask, ref1) lies."""
+    """Return the path of an item's image of a kind (src, mask, ref1, photo)."""
     return folder / DATASET_FOLDER / "images" / task_slug(task) / f"{item}_{kind}{ending}"
 
 
 class IceItems:
-    """The items in a benchmark's folder by their ids. One that is there stays as it is, whoever changed it, but for
-    what it lacks."""
+    """Items of a benchmark by id. People's texts are never overwritten. Missing and outdated texts are added."""
 
     def __init__(self, folder: Path) -> None:
         self.folder, self.path = folder, self.items_file(folder)
@@ -60,7 +58,7 @@ class IceItems:
                 raise CrevalError(f"{self.path}, line {number}: {reason}.")
             name = coerce_text(entry.get("ItemID"))
             if not name or name in self.entries:
-                raise CrevalError(f"{self.path}, line {number}: it has no ItemID, or one twice.")
+                raise CrevalError(f"{self.path}, line {number}: ItemID is missing or not unique.")
             self.entries[name] = entry
         self._original_order = list(self.entries)
 
@@ -69,7 +67,7 @@ class IceItems:
         return folder / DATASET_FOLDER / ITEMS_FILE
 
     def find_built(self) -> dict[str, ExistingItem]:
-        """Return what each item that was built is made of, by its id."""
+        """Return the built items by id."""
         found = {}
         for name, entry in self.entries.items():
             task, made = find_task(coerce_text(entry.get("Task"))), get_provenance(entry)
@@ -78,14 +76,15 @@ class IceItems:
         return found
 
     def waits_for_people(self, name: str, people: bool) -> bool:
-        """Return whether an item is none of a model's business now: people dropped it, or are to say what is to be
-        done. An instruction that has no template is their own."""
+        """Return whether models must not complete an item.
+
+        It was dropped, or people have to fill in its instruction: because of `people`, or because it has no template.
+        """
         entry = self.entries[name]
         return is_dropped(entry) or (needs_filling(entry) and (people or not get_template(entry)))
 
     def existing_texts(self, name: str) -> ItemTexts:
-        """Return what an item has already. What is still open, or was written for other words, is not; people's own
-        descriptions stay."""
+        """Return the valid texts of an item. Unfilled and outdated texts are empty, except people's descriptions."""
         entry = self.entries[name]
         texts = get_texts(entry)
         if needs_filling(entry):
@@ -95,8 +94,10 @@ class IceItems:
         return ItemTexts(texts)
 
     def complete(self, draft: ItemDraft) -> bool:
-        """Give an item the texts that it lacked. Do not where people have given it another instruction since, nor in
-        the place of what they wrote."""
+        """Add missing texts to an item. Texts that people have written meanwhile are kept.
+
+        Return False if the item was dropped or removed, or has another instruction now.
+        """
         entry, previous_texts = self.entries.get(draft.item_id), draft.previous_texts
         now = get_texts(entry) if entry is not None else {}
         if entry is None or is_dropped(entry) or now[INSTRUCTION] != previous_texts[INSTRUCTION]:
@@ -109,14 +110,14 @@ class IceItems:
         return True
 
     def mark_human_texts(self) -> None:
-        """Say of every text that people wrote by hand that it is theirs."""
+        """Mark every text that people wrote by hand."""
         for entry in filter(get_provenance, self.entries.values()):
             for part in TEXT_FIELDS:
                 if is_human_written(entry, part):
                     mark_human_written(entry, part)
 
     def add(self, draft: ItemDraft, job: ItemJob, image_names: Mapping[str, str]) -> bool:
-        """Add an item whose images are there, unless somebody has put one of its name there; `save` writes it."""
+        """Add an item whose images are copied, for `save` to write. Return False if its id exists already."""
         name, task = draft.item_id, draft.inputs.task
         if name in self.entries:
             return False
@@ -140,11 +141,11 @@ class IceItems:
 
     @property
     def unfilled_count(self) -> int:
-        """How many items wait for people to fill in their templates."""
+        """Number of items whose templates people have to fill in."""
         return sum(needs_filling(entry) and not is_dropped(entry) for entry in self.entries.values())
 
     def count_by_task(self) -> dict[str, dict[str, int]]:
-        """Count the items that each task has and nobody dropped, by group."""
+        """Return the number of items of each task by group, without dropped items."""
         named = (find_task(coerce_text(entry.get("Task"))) for entry in self.entries.values() if not is_dropped(entry))
         often = Counter(task.name for task in named if task)
         return {
@@ -153,7 +154,7 @@ class IceItems:
         }
 
     def save(self) -> None:
-        """Write all items, a line each: those that were there in their order, new ones among them by their names."""
+        """Write all items, one per line. Existing ones keep their order; new ones are merged in by their ids."""
         new = sorted(self.entries.keys() - set(self._original_order))
         names = heapq.merge(self._original_order, new)
         lines = (json.dumps(self.entries[name], ensure_ascii=False) for name in names)
@@ -161,26 +162,25 @@ class IceItems:
 
 
 def get_provenance(entry: ItemEntry) -> dict[str, Any]:
-    """Return how an item came about; empty where it was not built, or somebody wrote something else."""
+    """Return the provenance of an item, or {} if it was not built or the value is malformed."""
     made = entry.get("made")
     return made if isinstance(made, dict) else {}
 
 
 def get_text_provenance(entry: ItemEntry, part: str) -> Mapping[str, Any]:
-    """Return how a text of an item came about, and what was decided about it."""
+    """Return the provenance of a text of an item, with the verdict of its review."""
     found = get_provenance(entry).get(part)
     return found if isinstance(found, dict) else {}
 
 
 def edit_text_provenance(entry: ItemEntry, part: str) -> dict[str, Any]:
-    """Return the same, to be written into."""
+    """Return the provenance of a text for editing. Creates it if it does not exist."""
     found = get_provenance(entry)[part] = dict(get_text_provenance(entry, part))
     return found
 
 
 def find_item_images(entry: ItemEntry, folder: Path) -> dict[str, Path]:
-    """Return an item's images by what they are, also the photograph that it was made of, if there is one; none that
-    lies outside."""
+    """Return an item's images by role, including the photograph if there is one. Paths outside are left out."""
     given = {"source": entry.get("SourceImage"), "mask": entry.get("SourceMask")}
     given |= {f"reference {at}": name for at, name in enumerate(reference_names(entry), 1)}
     given["photograph"] = get_provenance(entry).get("photograph")
@@ -194,31 +194,31 @@ def get_texts(entry: ItemEntry) -> dict[str, str]:
 
 
 def needs_filling(entry: ItemEntry) -> bool:
-    """Return whether an item has no instruction yet, or one that is still to be filled in."""
+    """Return whether an item has no instruction, or one with unfilled blanks."""
     return bool(find_unfilled(entry)) or not get_texts(entry)[INSTRUCTION]
 
 
 def get_template(entry: ItemEntry) -> str:
-    """Return what is to be filled in of an item: what people have begun to, else its template."""
+    """Return the template of an item. A partly filled one replaces the stored template."""
     begun = get_texts(entry)[INSTRUCTION] if find_unfilled(entry) else ""
     return begun or coerce_text(get_provenance(entry).get("template"))
 
 
 def record_instruction_digest(entry: ItemEntry) -> None:
-    """Note for which instruction a description of an edit stands."""
+    """Store the digest of the instruction that the description of the edit belongs to."""
     edit_text_provenance(entry, TARGET_CAPTION)[INSTRUCTION_DIGEST_KEY] = text_digest(get_texts(entry)[INSTRUCTION])
 
 
 def _record_text_digest(entry: ItemEntry, part: str) -> None:
-    """Note how a text was built and, of an edit's description, for which instruction."""
-    if said := get_texts(entry)[part]:
-        edit_text_provenance(entry, part)[TEXT_DIGEST_KEY] = text_digest(said)
+    """Store the digest of a built text. For the description of an edit, store its instruction's digest too."""
+    if text := get_texts(entry)[part]:
+        edit_text_provenance(entry, part)[TEXT_DIGEST_KEY] = text_digest(text)
         if part == TARGET_CAPTION:
             record_instruction_digest(entry)
 
 
 def mark_human_written(entry: ItemEntry, part: str) -> None:
-    """Note that people wrote a text."""
+    """Mark a text as written by people."""
     made = edit_text_provenance(entry, part)
     for name in ("prompt", TEXT_DIGEST_KEY):
         made.pop(name, None)
@@ -226,13 +226,13 @@ def mark_human_written(entry: ItemEntry, part: str) -> None:
 
 
 def is_outdated(entry: ItemEntry) -> bool:
-    """Return whether the instruction was given other words after the edit had been described."""
-    texts, said = (get_texts(entry), get_text_provenance(entry, TARGET_CAPTION).get(INSTRUCTION_DIGEST_KEY))
-    return bool(said and texts[TARGET_CAPTION]) and said != text_digest(texts[INSTRUCTION])
+    """Return whether the instruction was changed after the description of the edit was written."""
+    texts, digest = (get_texts(entry), get_text_provenance(entry, TARGET_CAPTION).get(INSTRUCTION_DIGEST_KEY))
+    return bool(digest and texts[TARGET_CAPTION]) and digest != text_digest(texts[INSTRUCTION])
 
 
 def is_human_written(entry: ItemEntry, part: str) -> bool:
-    """Return whether a text is people's own, or they gave it other words than it was built with."""
+    """Return whether people wrote a text, or changed it after it was built."""
     text, made = get_texts(entry)[part], get_text_provenance(entry, part)
-    now = text_digest(text)
-    return bool(text) and (made.get("by", PEOPLE) == PEOPLE or made.get(TEXT_DIGEST_KEY, now) != now)
+    digest = text_digest(text)
+    return bool(text) and (made.get("by", PEOPLE) == PEOPLE or made.get(TEXT_DIGEST_KEY, digest) != digest)

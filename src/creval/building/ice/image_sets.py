@@ -1,7 +1,7 @@
-"""Which images in a folder belong together, and which tasks their folders name.
+"""Sets of images that belong together, and the tasks that their folders name.
 
-`NAME_mask.png` and `NAME_ref1.png` belong to `NAME.png` (or `NAME_src.png`). A folder that is called like a task, a
-group or a category holds images for that.
+`NAME_mask.png` and `NAME_ref1.png` belong to `NAME.png` (or `NAME_src.png`). A folder with the name of a task, a group
+or a category contains images for it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _PART = re.compile(r"(.+)[-_.](src|mask|ref0*([1-9][0-9]?)?)", re.IGNORECASE)
 
 
 class ImageSet(NamedTuple):
-    """Images that belong together: the main one, where to edit it, and what to refer to."""
+    """Images that belong together: the image to edit, its mask, and its references."""
 
     image: Path | None
     mask: Path | None = None
@@ -27,7 +27,7 @@ class ImageSet(NamedTuple):
 
     @property
     def main_image(self) -> Path | None:
-        """The image that stands for all of them."""
+        """The image to edit, or else the first reference."""
         return self.image or next(iter(self.references), None)
 
     def list_paths(self) -> list[Path]:
@@ -36,7 +36,7 @@ class ImageSet(NamedTuple):
 
 
 def find_image_sets(folder: Path, out: Path) -> tuple[dict[str, ImageSet], dict[str, str]]:
-    """Return the images that belong together, by the name of the first; and why others belong to none."""
+    """Return the image sets of a folder by the name of their main image, and the reasons for images without a set."""
     main: dict[str, list[str]] = {}
     parts: dict[str, dict[str, str]] = {}
     lost: dict[str, str] = {}
@@ -49,15 +49,15 @@ def find_image_sets(folder: Path, out: Path) -> tuple[dict[str, ImageSet], dict[
             continue
         kind = "mask" if match[2].lower() == "mask" else f"ref{match[3] or 1}"
         if parts.setdefault(stem, {}).setdefault(kind, name) != name:
-            lost[name] = f"{parts[stem][kind]} is the same to its picture"
+            lost[name] = f"{parts[stem][kind]} already is the {kind} of its image"
     found = {}
     for stem in {*main, *parts}:
         names, of = main.get(stem, []), parts.get(stem, {})
-        alone = len(names) > 1  # whose the parts are cannot be told
-        if alone or (not names and not of.keys() - {"mask"}):
-            why = f"it belongs to {' or to '.join(names)}" if alone else "its picture is not there"
+        ambiguous = len(names) > 1  # the parts could belong to any of them
+        if ambiguous or (not names and not of.keys() - {"mask"}):
+            why = f"it could belong to {' or to '.join(names)}" if ambiguous else "its image does not exist"
             lost |= dict.fromkeys(of.values(), why)
-        mine = {} if alone else {kind: folder / name for kind, name in of.items()}
+        mine = {} if ambiguous else {kind: folder / name for kind, name in of.items()}
         references = sorted(mine.keys() - {"mask"}, key=lambda kind: int(kind[3:]))
         for name in names or [of[kind] for kind in references[:1]]:
             found[relative_name(folder, folder / name)] = ImageSet(
@@ -67,15 +67,16 @@ def find_image_sets(folder: Path, out: Path) -> tuple[dict[str, ImageSet], dict[
 
 
 def relative_name(folder: Path, path: Path) -> str:
-    """Return an image's name: its path from the folder, however that is spelt. What is no character in it is spelt out,
-    so that the name can be kept, and two names stay two."""
+    """Return an image's name: its path relative to the folder. Bytes that are not valid Unicode are escaped."""
     name = path.relative_to(folder).as_posix()
     return name.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def tasks_from_folder(name: str) -> tuple[Task, ...]:
-    """Return the tasks that a folder in a path names, the innermost that does; none where none does. Numbers alone may
-    be days or places."""
+    """Return the tasks that the innermost folder with the name of a task stands for, or ().
+
+    Folders without letters are ignored, since numbers may be dates.
+    """
     for part in reversed(name.split("/")[:-1]):
         if any(map(str.isalpha, part)):
             try:
@@ -86,7 +87,7 @@ def tasks_from_folder(name: str) -> tuple[Task, ...]:
 
 
 def find_folders_without_task(names: Iterable[str]) -> Sequence[str]:
-    """Return folders that name no task, beside others that do: perhaps they are misspelt."""
+    """Return folders that name no task although a sibling does. They may be misspelt."""
     folders = {folder for name in names for folder in PurePosixPath(name).parents[:-1]}
     known = {folder: tasks_from_folder(f"{folder.name}/") for folder in folders}
     beside = {folder.parent for folder, tasks in known.items() if tasks}

@@ -1,4 +1,4 @@
-"""The images that an editor is given for an item: brought and checked, or made of a photo."""
+"""Input images of an item: given ones, which are checked, or control images derived from a photograph."""
 
 from __future__ import annotations
 
@@ -18,8 +18,10 @@ from creval.metrics.metric_inputs import MASK_THRESHOLD
 
 
 class InputBuilder:
-    """Makes jobs' inputs ready. Control images that are made (`derived`, by the metrics that measure them) are written
-    at once where they will lie in the benchmark's folder."""
+    """Preparation of the input images of jobs.
+
+    Derived control images are written at once to their final paths in the benchmark's folder.
+    """
 
     def __init__(self, folder: Path, derived: frozenset[str], depth: str | None) -> None:
         self._folder, self._derived = folder, derived
@@ -30,12 +32,12 @@ class InputBuilder:
             self._depth = DepthModel(depth).estimate_depth
 
     def check_depth_model(self) -> None:
-        """Refuse a model for depth that cannot be had, before anything is paid."""
+        """Raise an error if the depth model cannot be loaded, before anything is paid."""
         if self._depth is not None:
             self._depth(Image.new("RGB", (64, 64)))
 
     def plan_inputs(self, job: ItemJob, task: Task) -> ItemInputs:
-        """Return what an editor will be given, ready or not."""
+        """Return the inputs of a job for a task. Derived images may not exist yet."""
         pieces = job.image_set
         if is_text_only(task):
             return ItemInputs(task, photograph=pieces.image)
@@ -50,7 +52,10 @@ class InputBuilder:
         return ItemInputs(task, source, mask if task.has_mask else None, references, photograph)
 
     def prepare_inputs(self, job: ItemJob, task: Task) -> ItemInputs:
-        """Return what an editor is given. What cannot be opened is known before anything is paid."""
+        """Return the inputs of a job for a task, with derived images created.
+
+        Raises an error if an image cannot be opened, before anything is paid.
+        """
         found = self.plan_inputs(job, task)
         for path in found.references:
             read_image_size(path)
@@ -63,19 +68,17 @@ class InputBuilder:
         return found
 
     def _is_derived(self, job: ItemJob, task: Task) -> bool:
-        """Return whether a task's control image is made: not where somebody brought it as such."""
+        """Return whether a task's control image is derived from the image, instead of being given."""
         if task.name == OUTPAINTING:
             return job.image_set.mask is None
         return not job.task_is_certain and task.control_metric in self._derived
 
     def _write_control_image(self, task: Task, photograph: Path, source: Path, mask: Path | None) -> None:
-        """Make a control image and, where there is one, its mask."""
-        made = make_control_image(task, photograph, self._depth)
-        if is_single_colour(made.source):
-            raise TaskUnsuitableError(
-                f"{task.name} does not suit: the picture that is made for it has one plain colour"
-            )
-        for image, path in ((made.source, source), (made.mask, mask)):
+        """Write a control image and its mask, if it has one."""
+        control = make_control_image(task, photograph, self._depth)
+        if is_single_colour(control.source):
+            raise TaskUnsuitableError(f"{task.name} does not suit: its control image would have a single colour")
+        for image, path in ((control.source, source), (control.mask, mask)):
             if image is not None and path is not None:
                 try:
                     save_png(image, path)
@@ -84,26 +87,26 @@ class InputBuilder:
 
 
 def discard_derived_images(inputs: ItemInputs) -> None:
-    """Take away what was made of a photograph; what people brought stays."""
+    """Delete images that were derived from a photograph. Given images stay."""
     for path in (inputs.source, inputs.mask):
         if inputs.photograph is not None and path is not None:
             path.unlink(missing_ok=True)
 
 
 def read_item_inputs(entry: ItemEntry, task: Task, folder: Path) -> ItemInputs:
-    """Return the inputs of an item that is there."""
-    there = find_item_images(entry, folder)
-    references = tuple(path for kind, path in there.items() if kind.startswith("reference"))
-    return ItemInputs(task, there.get("source"), there.get("mask"), references, there.get("photograph"))
+    """Return the inputs of an existing item."""
+    images = find_item_images(entry, folder)
+    references = tuple(path for kind, path in images.items() if kind.startswith("reference"))
+    return ItemInputs(task, images.get("source"), images.get("mask"), references, images.get("photograph"))
 
 
 def _check_mask(image: Path, mask: Path) -> None:
-    """Refuse a mask that is not for its image, or does not say where to edit it."""
-    (wide, high), (w, h) = read_image_size(image), read_image_size(mask)
-    if (wide, high) != (w, h):
-        raise GenerationFailedError(f"its mask is {w} x {h}, and the picture {wide} x {high}")
+    """Raise `GenerationFailedError` if a mask has another size than its image, or is all black or all white."""
+    (width, height), (mask_width, mask_height) = read_image_size(image), read_image_size(mask)
+    if (width, height) != (mask_width, mask_height):
+        raise GenerationFailedError(f"its mask is {mask_width} x {mask_height}, but the image is {width} x {height}")
     darkest, lightest = open_mask(mask).getextrema()
     if not isinstance(lightest, int) or lightest <= MASK_THRESHOLD:
-        raise GenerationFailedError("nothing in its mask is white (what is transparent does not count)")
+        raise GenerationFailedError("its mask has no white pixels (transparent ones do not count)")
     if isinstance(darkest, int) and darkest > MASK_THRESHOLD:
-        raise GenerationFailedError("all of its mask is white: nothing would be kept")
+        raise GenerationFailedError("its mask is all white, so nothing of the image would be kept")

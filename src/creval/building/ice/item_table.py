@@ -1,4 +1,4 @@
-"""A table of items that people bring: task, image, mask, references, instruction, source_type."""
+"""User's item table, with the columns task, image, mask, references, instruction and source_type."""
 
 from __future__ import annotations
 
@@ -25,8 +25,12 @@ _HINTS = ("in the column mask", "in the column references")
 
 
 class ItemTable(NamedTuple):
-    """The items in a table, in its order; the rows that cannot be used, with the reasons; and those that are the same
-    as others, of which there is one item."""
+    """Content of an item table.
+
+    - `jobs`: jobs of the usable rows, in their order.
+    - `unusable`: reasons for unusable rows.
+    - `duplicates`: rows that repeat an earlier row. Repeated rows give one item.
+    """
 
     jobs: list[ItemJob]
     unusable: dict[str, str]
@@ -36,9 +40,11 @@ class ItemTable(NamedTuple):
 def read_item_table(
     path: Path, folder: Path, out: Path, selection: TaskSelection, existing: Mapping[str, ExistingItem | None]
 ) -> ItemTable:
-    """Return what a table asks for, of the tasks that are chosen. Images are named from the folder; several references
-    are parted by semicolons. `existing` are all items in `out`, by their ids, and what those are made of that were
-    built."""
+    """Return the rows of an item table with selected tasks.
+
+    Paths of images are relative to `folder`. Several references are separated by semicolons. `existing` contains all
+    item ids in `out`, with the built items.
+    """
     require_separate(folder, out)
     found = ItemTable([], {}, [])
     bases = {one.key: one.id_stem for one in existing.values() if one}
@@ -55,7 +61,7 @@ def read_item_table(
         if reason := _find_row_error(job, selection):
             found.unusable[f"row {number}"] = reason
             continue
-        # An item that is there keeps its name; others that would share one get a digest.
+        # An existing item keeps its id. Ids that would not be unique get a digest.
         if job.key in bases:
             job = job._replace(id_stem=bases[job.key])
         elif often[job.item_id(task)] > 1 or job.item_id(task) in existing:
@@ -65,27 +71,27 @@ def read_item_table(
 
 
 def _find_row_error(job: ItemJob, selection: TaskSelection) -> str:
-    """Return why no item can be made of a row, if none can."""
+    """Return why a row cannot be used, or ""."""
     [task] = job.tasks
     if reason := unfit_task_reason(task, job.image_set, True, selection, *_HINTS):
         return reason
     if not job.instruction:
-        return "" if job.image_set.main_image else "without a picture it needs an instruction"
+        return "" if job.image_set.main_image else "without an image it needs an instruction"
     reason = invalid_text_reason(job.instruction, allowed_image_tags(task, max(1, len(job.image_set.references))))
-    return f"its instruction cannot stand ({reason})" if reason else ""
+    return f"its instruction is invalid ({reason})" if reason else ""
 
 
 def _read_jobs(path: Path, folder: Path, out: Path) -> Iterator[tuple[int, ItemJob]]:
-    made = out.resolve()
+    output = out.resolve()
     for number, row in enumerate(read_table_rows(path, "image"), 1):
         if not any(map(_is_filled, row.values())):
-            continue  # as spreadsheets leave them
+            continue  # spreadsheets write empty rows
         try:
             _check_row(row)
             job = _parse_job(row, folder)
-            for one in job.image_set.list_paths():
-                if one.resolve().is_relative_to(made):
-                    raise CrevalError(f"{one} lies in `out`; give a copy elsewhere.")
+            for image in job.image_set.list_paths():
+                if image.resolve().is_relative_to(output):
+                    raise CrevalError(f"{image} is inside of `out`. Give a copy elsewhere.")
         except CrevalError as error:
             raise CrevalError(f"{path}, row {number}: {error}") from error
         yield number, job
@@ -96,17 +102,17 @@ def _is_filled(value: object) -> bool:
 
 
 def _check_row(row: Mapping[str, Any]) -> None:
-    """Refuse what would not be looked at, or be taken for something else."""
+    """Raise `CrevalError` if a row has unknown columns or values of a wrong type."""
     for name, value in row.items():
         several = value if isinstance(value, list) else [value]
         if not any(map(_is_filled, several)):
             continue
         if not name:
-            raise CrevalError(f"{str(several[0])[:80]!r} stands in a column that has no name.")
+            raise CrevalError(f"{str(several[0])[:80]!r} is in a column without a name.")
         require_known("column", name, COLUMNS)
         of = several if name == "references" else [value]
         if not all(isinstance(one, str) for one in of) and (name, type(value)) != ("task", int):
-            raise CrevalError(f"its {name} should be text, and is {str(value)[:80]}.")
+            raise CrevalError(f"its {name} must be text, not {str(value)[:80]}.")
 
 
 def _parse_job(row: Mapping[str, Any], folder: Path) -> ItemJob:
@@ -124,34 +130,34 @@ def _parse_job(row: Mapping[str, Any], folder: Path) -> ItemJob:
     kind = text("source_type").casefold()
     if kind:
         require_known("source type", kind, SOURCE_TYPES)
-    said, task = text("instruction"), _parse_task(text("task"), image)
-    of = [pieces.image, pieces.mask, *pieces.references]
-    key = "|".join([task.name, *(relative_name(folder, path) if path else "" for path in of), said])
-    base = f"text-{text_digest(said)}"
+    instruction, task = text("instruction"), _parse_task(text("task"), image)
+    paths = [pieces.image, pieces.mask, *pieces.references]
+    key = "|".join([task.name, *(relative_name(folder, path) if path else "" for path in paths), instruction])
+    base = f"text-{text_digest(instruction)}"
     if pieces.main_image is not None:
         base = make_id_stem(relative_name(folder, pieces.main_image))
-    return ItemJob(f"row {text_digest(key)}", base, pieces, (task,), 1, True, said, kind)
+    return ItemJob(f"row {text_digest(key)}", base, pieces, (task,), 1, True, instruction, kind)
 
 
 def _parse_task(named: str, image: str) -> Task:
-    """Return the task that a row names, or the folder of its image."""
+    """Return the task that a row or the folder of its image names."""
     found = find_tasks(named) if named else tasks_from_folder(image)
     if not found:
-        raise CrevalError("it needs a task.")
+        raise CrevalError("the row needs a task.")
     if len(found) > 1:
-        raise CrevalError(f"{named or image} names several tasks: give one.")
+        raise CrevalError(f"{named or image} names several tasks. Give one.")
     return found[0]
 
 
 def _resolve_inside(folder: Path, name: str) -> Path | None:
-    """Find an image in a folder, which may be named from there or from the root."""
+    """Return the path of an image in a folder. The name is relative to the folder, or absolute."""
     if not name:
         return None
     path = Path(os.path.normpath(folder / name.replace("\\", "/")))
     if not path.is_relative_to(folder):
         path = folder / os.path.relpath(path, folder.resolve())
     if ".." in path.relative_to(folder).parts:
-        raise CrevalError(f"{name} lies outside {folder}.")
+        raise CrevalError(f"{name} is outside of {folder}.")
     if not path.is_file():
-        raise CrevalError(f"there is no {name} in {folder}.")
+        raise CrevalError(f"{name} does not exist in {folder}.")
     return path

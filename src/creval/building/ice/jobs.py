@@ -1,8 +1,7 @@
-"""Which items are to be made: of which images, and for which task.
+"""Jobs of an ICE-Bench build: the items to create, each with its images and possible tasks.
 
-Images whose folder names no task get one by chance, all as often as can be. Of several tasks that are possible the
-first is made that suits the image. What is made of an image depends on the folder and the seed, never on what is there
-already.
+Images whose folder names no task get random tasks, distributed as evenly as possible. If a job has several tasks, the
+first one that suits the image is used. The jobs of an image depend on the folder and the seed, not on existing items.
 """
 
 from __future__ import annotations
@@ -21,14 +20,18 @@ from creval.building.ice.image_sets import ImageSet, tasks_from_folder
 from creval.core.filenames import escape_draw_suffix
 from creval.parsing.text_checks import text_digest
 
-_MAX_STEM_BYTES = 70  # bytes of a picture's part in an item's id
+_MAX_STEM_BYTES = 70  # bytes of the image's part of an item id
 
 
 class ItemJob(NamedTuple):
-    """An item to be made; `tasks` are tried in their order.
+    """An item to create.
 
-    `key` tells what it is made of: an image's name, or a row of a table. Somebody may be `task_is_certain` of the task;
-    `instruction` and `source_type` are what they said.
+    - `key`: name of the image, or a digest of the row in an item table.
+    - `id_stem`: the image's part of the item id.
+    - `tasks`: possible tasks, which are tried in their order.
+    - `position`: number of the item among all items of the image, from 1.
+    - `task_is_certain`: the task is given by a folder or a table, and does not depend on a model's opinion.
+    - `instruction`, `source_type`: values from the item table.
     """
 
     key: str
@@ -42,7 +45,7 @@ class ItemJob(NamedTuple):
 
     @property
     def id(self) -> str:
-        """A name for what is asked, also where the task is still open."""
+        """Id of the job. It is the item id if there is only one task."""
         [first, *others] = self.tasks
         return f"{self.key}: item {self.position}" if others else self.item_id(first)
 
@@ -51,8 +54,10 @@ class ItemJob(NamedTuple):
 
 
 class TaskSelection(NamedTuple):
-    """What can be chosen about the tasks: which, how many an image, and which control images are made of photographs
-    (`derived`, by the metrics that measure them)."""
+    """Selected tasks, items per image, and control images that are derived from photographs.
+
+    `derived` contains the control metrics of these images, or the name of the outpainting task.
+    """
 
     tasks: frozenset[str] = frozenset(TASKS)
     items_per_image: int = 1
@@ -60,7 +65,7 @@ class TaskSelection(NamedTuple):
 
 
 class ExistingItem(NamedTuple):
-    """An item that is there: what it was made of, its task, and its image's part of its id."""
+    """An existing item: the key of its job, its task, and the image's part of its id."""
 
     key: str
     task: str
@@ -68,13 +73,14 @@ class ExistingItem(NamedTuple):
 
 
 def task_slug(task: Task) -> str:
-    """Return a task's name in a file's name, such as `text-to-image-creating`."""
+    """Return a task's name in the form for file names, such as `text-to-image-creating`."""
     return re.sub(r"[^a-z]+", "-", task.name.casefold()).strip("-")
 
 
 def make_id_stem(name: str) -> str:
-    """Return an image's part in items' ids: its path, without its ending and folders that name its task, and without
-    what would make it another item's draw.
+    """Return an image's part of item ids: its path without suffix and without folders that name a task.
+
+    A numeric suffix that looks like a draw is escaped.
 
     >>> make_id_stem("Face Swap/family/aunt.png"), make_id_stem("cat--2.png")
     ('family_aunt', 'cat_2')
@@ -82,12 +88,14 @@ def make_id_stem(name: str) -> str:
     *folders, last = PurePosixPath(name).with_suffix("").parts or ("",)
     kept = [folder for folder in folders if not tasks_from_folder(f"{folder}/")]
     base = safe_filename("/".join([*kept, last]), _MAX_STEM_BYTES)
-    return escape_draw_suffix(f"-{base}").removeprefix("-")  # behind a task's name, with a dash
+    return escape_draw_suffix(f"-{base}").removeprefix("-")  # it follows the task's name and a dash
 
 
 def assign_id_stems(names: Iterable[str], existing: Collection[ExistingItem]) -> dict[str, str]:
-    """Return such a part for each image. One that has items keeps its own; where another one could give items of the
-    same name, a digest tells it apart."""
+    """Return the id stem of each image.
+
+    Images with existing items keep their stem. If two images could have items with the same id, a digest is added.
+    """
     found = {one.key: one.id_stem for one in existing if one.id_stem}
     taken = {(_filesystem_key(one.id_stem), one.task) for one in existing}
     for name in sorted(set(names) - found.keys()):
@@ -100,12 +108,12 @@ def assign_id_stems(names: Iterable[str], existing: Collection[ExistingItem]) ->
 
 
 def _filesystem_key(base: str) -> str:
-    """Return what some systems take as the same name."""
+    """Return a key that is equal for names that some file systems treat as the same."""
     return unicodedata.normalize("NFC", base).casefold()
 
 
 def is_selected(path: str, selection: TaskSelection) -> bool:
-    """Return whether an image is for a task that is chosen, or its folder names none."""
+    """Return whether the folders of a path name a selected task, or none at all."""
     named = tasks_from_folder(path)
     return not named or any(task.name in selection.tasks for task in named)
 
@@ -117,8 +125,11 @@ def assign_tasks(
     seed: int,
     folder_name: str = "",
 ) -> tuple[dict[str, list[ItemJob]], dict[str, str]]:
-    """Return jobs for each image, by its part in items' ids (`id_stems`), and the reasons why there is none for some.
-    The first so many of them have all tasks as often as can be; `folder_name` is the name of the folder of all."""
+    """Return the jobs of each image, and the reasons for images without a job.
+
+    Images are in random order, and any first part of them has tasks distributed as evenly as possible. `folder_name` is
+    the name of the images' root folder.
+    """
     used = Counter(dict.fromkeys(TASKS, 0))
     jobs: dict[str, list[ItemJob]] = {}
     without: dict[str, str] = {}
@@ -138,15 +149,15 @@ def assign_tasks(
             for part in parts
         ]
         if not able:
-            said = set(reasons.values())
-            without[name] = said.pop() if len(said) == 1 else "none of the tasks can be made of it"
+            different = set(reasons.values())
+            without[name] = different.pop() if len(different) == 1 else "it suits none of the tasks"
     return jobs, without
 
 
 def find_pending_jobs(
     jobs: Sequence[ItemJob], existing: Collection[ExistingItem], selection: TaskSelection
 ) -> tuple[list[ItemJob], int]:
-    """Return those of one image's jobs that are not done, and how many are."""
+    """Return the jobs of one image that are not done, and the number of those that are."""
     done = {one.task for one in existing if one.task in selection.tasks}
     left = [job for job in jobs if not done.intersection(task.name for task in job.tasks)]
     left = left[: max(0, len(jobs) - len(done))]
@@ -165,31 +176,33 @@ def unfit_task_reason(
     mask_hint: str = "NAME_mask.png",
     reference_hint: str = "NAME_ref1.png",
 ) -> str:
-    """Return why images cannot serve a task. What somebody brought is used: with a mask or a reference, tasks without
-    are for those only who are `task_is_certain`; so are images that control as they are."""
+    """Return why a task does not fit the given images, or "".
+
+    Unless the task is certain, it must use all given images, and given images are not used as control images.
+    """
     derived = task.control_metric in selection.derived
     borders = task.name == OUTPAINTING and OUTPAINTING in selection.derived
     if task.has_source and image_set.image is None:
-        return f"{task.name} needs a picture to edit"
+        return f"{task.name} needs an image to edit"
     if task.has_mask and image_set.mask is None and not borders:
         return f"{task.name} needs a mask ({mask_hint}){_derive_hint(task.name)}"
     if task.reference_metric and not image_set.references and (task.has_source or image_set.image is None):
-        return f"{task.name} needs a reference picture ({reference_hint})"
+        return f"{task.name} needs a reference image ({reference_hint})"
     if task.control_metric and not derived and not task_is_certain:
-        return f"{task.name} needs a control picture, in a folder of that name{_derive_hint(task.control_metric)}"
-    idle = not task_is_certain and find_unused_images(task, image_set)
-    return f"{task.name} does not use all that was brought" if idle else ""
+        return f"{task.name} needs a control image, in a folder of that name{_derive_hint(task.control_metric)}"
+    unused = not task_is_certain and find_unused_images(task, image_set)
+    return f"{task.name} does not use all given images" if unused else ""
 
 
 def _derive_hint(what: str) -> str:
-    """Return how to have what is missing made, if that can be."""
+    """Return a hint at the option that derives a missing image, or ""."""
     if what == DEPTH:
-        return "; `derive` `metric_models` depth=MODEL makes it"
-    return "; `derive` makes it" if what in DERIVABLE else ""
+        return "; `derive` `metric_models` depth=MODEL creates it"
+    return "; `derive` creates it" if what in DERIVABLE else ""
 
 
 def find_unused_images(task: Task, image_set: ImageSet) -> list[Path]:
-    """Return what a task leaves aside of the images that belong together."""
+    """Return the images of a set that a task does not use."""
     found = [] if task.has_mask else [image_set.mask]
     found += [] if task.reference_metric else [*image_set.references]
     found += [image_set.image] if image_set.references and not task.has_source else []

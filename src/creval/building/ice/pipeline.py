@@ -1,5 +1,8 @@
-"""The texts of an item of ICE-Bench, by models: a description of the source, an instruction, and a description of what
-an ideal edit would show, by one that sees all inputs (arXiv 2503.14482, section 3.3)."""
+"""Generation of the texts of an ICE-Bench item (arXiv 2503.14482, section 3.3).
+
+The texts are a description of the source, an instruction, and a description of an ideal edit. The last one is written
+by a model that sees all inputs.
+"""
 
 from __future__ import annotations
 
@@ -29,8 +32,8 @@ from creval.parsing.text_checks import find_quotes
 from creval.prompts import Prompt
 
 CAPTION_STAGE = "source caption"
-"""The stage in which an image is described, for all items that are made of it."""
-_CAPTION_LENGTH = text_rules.length_rule(4, 60)  # CLIP reads no more, about
+"""Stage that describes an image. All items of the image share the result."""
+_CAPTION_LENGTH = text_rules.length_rule(4, 60)  # CLIP truncates longer texts
 _ABOUT_EDITING = re.compile(
     r"\b(?:edited|original|source|resulting|output|reference|control) (?:image|picture|photo)|"
     r"\bmasked (?:part|area|region)\b|[<\[](?:SOURCE|REF_)",
@@ -57,14 +60,14 @@ async def write_item_texts(
     people_fill_in: bool = False,
     task_is_certain: bool = True,
 ) -> ItemTexts:
-    """Write the texts of an item that `find_missing_texts` names; return all. What is `existing` stays."""
+    """Write the missing texts of an item (see `find_missing_texts`), and return all of its texts."""
     made = ItemTexts(dict.fromkeys(TEXT_FIELDS, "") | existing.texts, dict(existing.authors))
     for missing in find_missing_texts(
         inputs, template, made.texts, people_fill_in=people_fill_in, task_is_certain=task_is_certain
     ):
-        part, taken_over = missing.text_field, {FROM_TEMPLATE: template, FROM_INSTRUCTION: made.texts[INSTRUCTION]}
-        if missing.author in taken_over:
-            made.texts[part] = taken_over[missing.author]
+        part, copied = missing.text_field, {FROM_TEMPLATE: template, FROM_INSTRUCTION: made.texts[INSTRUCTION]}
+        if missing.author in copied:
+            made.texts[part] = copied[missing.author]
         else:
             made.texts[part] = await _write_text(session, prompts[part], missing, inputs, template, made.texts)
         made.authors[part] = missing.author
@@ -100,7 +103,7 @@ async def _write_text(
         lost_words = text_rules.kept_quotes_rule(find_quotes(instruction) if "Render" in task.name else ())
         return text_rules.require_valid(found, length=_CAPTION_LENGTH, subject=_about_editing, lost_words=lost_words)
 
-    stage, read, form = {
+    stage, read, reply_format = {
         SOURCE_CAPTION: (CAPTION_STAGE, read_caption, text_replies.CAPTION_FORMAT),
         INSTRUCTION: (f"instruction for {task.name}", read_instruction, text_replies.FILL_FORMAT),
         TARGET_CAPTION: ("target caption", read_caption, text_replies.CAPTION_FORMAT),
@@ -114,11 +117,11 @@ async def _write_text(
         pictures=_describe_images(missing.images),
         task=task.name,
         meaning=TASK_KITS[task.name].meaning,
-        caption="" if inputs.photograph else caption,  # of the source,
-        photograph=caption if inputs.photograph else "",  # or of what it was made of
+        caption="" if inputs.photograph else caption,  # the caption describes the source
+        photograph=caption if inputs.photograph else "",  # or the photograph that it was derived from
         template=template,
         instruction=instruction,
-        format=form,
+        format=reply_format,
     )
 
 
@@ -128,7 +131,7 @@ def _about_editing(text: str) -> str:
 
 
 def _describe_images(shown: Mapping[str, Path]) -> str:
-    """Say which image is which."""
+    """Return a line for each image of a request that says what it is."""
     words = {
         "source": "the picture to work from, <SOURCE>",
         "mask": "a mask, white where <SOURCE> is to change",

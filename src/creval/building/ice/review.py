@@ -1,5 +1,7 @@
-"""Built items of ICE-Bench, to be looked through: the instruction, which may be a template still to be filled in, and
-the descriptions. What is dropped takes its item with it."""
+"""Review of built ICE-Bench items: instructions, including templates to fill in, and descriptions.
+
+Dropping a text drops its item.
+"""
 
 from __future__ import annotations
 
@@ -40,13 +42,13 @@ from creval.parsing.text_checks import find_quotes
 
 _KINDS = {
     INSTRUCTION: "instruction",
-    SOURCE_CAPTION: "what the source shows",
-    TARGET_CAPTION: "what an ideal edit shows",
+    SOURCE_CAPTION: "description of the source",
+    TARGET_CAPTION: "description of an ideal edit",
 }
 
 
 class IceReview(JsonReview[IceItems]):
-    """The items, each a group of its texts."""
+    """Review of items. Each item is a group of texts."""
 
     title = "ICE-Bench: instructions and descriptions"
 
@@ -70,14 +72,14 @@ class IceReview(JsonReview[IceItems]):
     def apply(self, entries: IceItems, group: str, item: str, verdict: str, fields: Mapping[str, str]) -> None:
         entry = self._find_entry(entries, group)
         require_known("text", item, _list_texts(entry))
-        there = coerce_text(entry.get(item))
-        said = merge_user_text(fields.get("text", there), there)
-        if said != there:
-            _change_text(entry, item, said)
+        current = coerce_text(entry.get(item))
+        text = merge_user_text(fields.get("text", current), current)
+        if text != current:
+            _change_text(entry, item, text)
         if verdict == ACCEPTED:
             _require_complete(entry, item)
         entry.pop("dropped", None)
-        for part in _list_texts(entry):  # a text brings its whole item back
+        for part in _list_texts(entry):  # restoring a text restores its item
             if verdict != DROPPED:
                 edit_text_provenance(entry, part).pop("dropped", None)
         set_verdict(edit_text_provenance(entry, item), verdict)
@@ -95,10 +97,9 @@ class IceReview(JsonReview[IceItems]):
 
 
 def _list_texts(entry: ItemEntry) -> Sequence[str]:
-    """Return the texts that there are to be decided about: the instruction, also while it is open, and descriptions
-    once they are written."""
-    told = get_texts(entry)
-    return [part for part in TEXT_FIELDS if part == INSTRUCTION or told[part]]
+    """Return the texts to decide about: always the instruction, and descriptions if they exist."""
+    texts = get_texts(entry)
+    return [part for part in TEXT_FIELDS if part == INSTRUCTION or texts[part]]
 
 
 def _build_item(entry: ItemEntry, part: str) -> ReviewItem:
@@ -110,7 +111,7 @@ def _build_item(entry: ItemEntry, part: str) -> ReviewItem:
         if whole.get("template"):
             facts["template"] = coerce_text(whole["template"])
         if isinstance(rejected := whole.get("rejected"), list) and rejected:
-            facts["rejected before"] = "\n".join(map(coerce_text, rejected))
+            facts["rejected replies"] = "\n".join(map(coerce_text, rejected))
     verdict = OPEN if part == TARGET_CAPTION and is_outdated(entry) else read_verdict(made)
     if is_dropped(entry):
         verdict = DROPPED
@@ -118,45 +119,44 @@ def _build_item(entry: ItemEntry, part: str) -> ReviewItem:
 
 
 def _notes(entry: ItemEntry, part: str) -> tuple[str, ...]:
-    """Return reasons to look twice."""
+    """Return reasons for a closer look."""
     if is_dropped(entry):
         return ()
     text, template = (coerce_text(entry.get(part)), coerce_text(get_provenance(entry).get("template")))
     if part == INSTRUCTION:
-        found = [f"to be filled in: {blank}" for blank in find_unfilled(entry)]
-        if found:  # who fills in must know what for
+        found = [f"to fill in: {blank}" for blank in find_unfilled(entry)]
+        if found:  # needed to fill in the blanks
             found = [f"the task: {_task_meaning(entry)}", *found]
         found += [f"it does not name {name}" for name in find_missing_image_tags(text, template)]
         if not text.strip() and not template:
-            found.append("it is still to be written")
+            found.append("it is not written yet")
         if find_quotes(template) and not find_quotes(text):
-            found.append("the words to be written stand in no quotation marks")
+            found.append("the text to render is not in quotation marks")
         if not needs_filling(entry) and TARGET_CAPTION not in _list_texts(entry):
-            left = f"{_KINDS[TARGET_CAPTION]} is still to be written"
-            found.append(f"{left}: creval build ice does so")
+            found.append(f"the {_KINDS[TARGET_CAPTION]} is not written yet. Run creval build ice again.")
         return tuple(found)
     if part == TARGET_CAPTION and is_outdated(entry):
-        now = "accept or change it" if is_human_written(entry, part) else "accept, change or build again"
-        return (f"the instruction was changed afterwards: {now}",)
+        remedy = "accept or change it" if is_human_written(entry, part) else "accept it, change it, or build again"
+        return (f"the instruction was changed afterwards: {remedy}",)
     return ()
 
 
 def _require_complete(entry: ItemEntry, part: str) -> None:
-    """Refuse to accept what is not there yet."""
+    """Raise `CrevalError` if a text is empty or has unfilled blanks."""
     if part == INSTRUCTION and (open_ := find_unfilled(entry)):
         raise CrevalError(f"{{{open_[0]}}} is not filled in yet.")
     if not coerce_text(entry.get(part)).strip():
-        raise CrevalError("there is nothing to accept yet: it is still to be written.")
+        raise CrevalError("an empty text cannot be accepted. Write it first.")
 
 
 def _change_text(entry: ItemEntry, part: str, user_text: str) -> None:
-    """Give a text other words, if they can stand."""
+    """Change a text. Raises `CrevalError` if the new text is invalid."""
     task, references = find_task(coerce_text(entry.get("Task"))), reference_names(entry)
     names = allowed_image_tags(task, len(references)) if task and part == INSTRUCTION else ()
     if not user_text:
-        raise CrevalError("it cannot be empty; drop it instead.")
+        raise CrevalError("a text cannot be empty. Drop it instead.")
     if reason := invalid_text_reason(user_text, names):
-        raise CrevalError(f"this cannot stand ({reason}).")
+        raise CrevalError(f"this text is invalid ({reason}).")
     entry[part] = user_text
     mark_human_written(entry, part)
     if part == TARGET_CAPTION:
@@ -164,6 +164,6 @@ def _change_text(entry: ItemEntry, part: str, user_text: str) -> None:
 
 
 def _task_meaning(entry: ItemEntry) -> str:
-    """Return what an item's task is about."""
+    """Return the description of an item's task."""
     name = coerce_text(entry.get("Task"))
     return TASK_KITS[task.name].meaning if (task := find_task(name)) else name

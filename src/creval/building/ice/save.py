@@ -1,5 +1,4 @@
-"""What was made, put among a benchmark's items as they are by then: people may have changed them meanwhile, also while
-the images were copied."""
+"""Saving of new items into a benchmark that people may have changed since the build started."""
 
 from __future__ import annotations
 
@@ -15,21 +14,24 @@ from creval.core.images import ImageError
 from creval.store.lock import file_lock
 
 _SOURCE_TYPES = {"real": "Real Image", "generated": "Generated Image"}
-"""Where sources come from, in the release's words."""
+"""Source types, by the names that users give, in the words of the release."""
 
 
 def save_items(folder: Path, result: GenerationResult[ItemDraft], source_types: Mapping[str, str]) -> IceItems:
-    """Write what was made and nobody has changed meanwhile, and where sources come from; return all items."""
+    """Save new items and source types, and return all items.
+
+    Items that people have changed since the build started are left out.
+    """
     places = _copy_new_images(folder, result)
     with file_lock(folder):
         items = IceItems(folder)
         for identity, made in list(result.results.items()):
             if made.job is None:
-                is_put = items.complete(made)
-            else:  # not without its images, of which there may be none
-                is_put = identity in places and items.add(made, made.job, places[identity])
-            if not is_put:
-                result.leave_out(identity, "it was changed meanwhile; build again")
+                is_saved = items.complete(made)
+            else:  # `places` lacks items whose images were not copied; an entry without images is valid
+                is_saved = identity in places and items.add(made, made.job, places[identity])
+            if not is_saved:
+                result.leave_out(identity, "it was changed during the build. Build again.")
         for entry, kind in _find_typed_entries(items, source_types):
             if not _read_source_type(entry):
                 entry["SourceImageType"] = kind
@@ -40,7 +42,7 @@ def save_items(folder: Path, result: GenerationResult[ItemDraft], source_types: 
 
 
 def find_source_type_conflicts(items: IceItems, source_types: Mapping[str, str]) -> list[str]:
-    """Return items whose source is said to come from somewhere else; that stays."""
+    """Return items whose stored source type differs from the given one."""
     return [
         coerce_text(entry["ItemID"])
         for entry, kind in _find_typed_entries(items, source_types)
@@ -49,7 +51,7 @@ def find_source_type_conflicts(items: IceItems, source_types: Mapping[str, str])
 
 
 def _find_typed_entries(items: IceItems, source_types: Mapping[str, str]) -> Iterator[tuple[ItemEntry, str]]:
-    """Yield items that have a source of which somebody says now where it comes from, by what they are made of."""
+    """Yield built items that have a source image and a given source type, with that type."""
     for name, one in items.find_built().items():
         entry, kind = items.entries[name], source_types.get(one.key)
         if kind and entry.get("SourceImage"):
@@ -61,28 +63,28 @@ def _read_source_type(entry: ItemEntry) -> str:
 
 
 def _copy_new_images(folder: Path, result: GenerationResult[ItemDraft]) -> dict[str, dict[str, str]]:
-    """Copy the images of new items, but for those whose names somebody has used meanwhile."""
-    there, places = IceItems(folder).entries, {}
+    """Copy the images of new items, except items whose id exists by now."""
+    existing, places = IceItems(folder).entries, {}
     for identity, made in list(result.results.items()):
-        if made.job is None or made.item_id in there:
+        if made.job is None or made.item_id in existing:
             continue
         try:
             places[identity] = _copy_item_images(folder, made.item_id, made.inputs)
         except (ImageError, OSError) as error:
-            result.leave_out(identity, f"its pictures cannot be written: {write_error_reason(error)}")
+            result.leave_out(identity, f"its images cannot be written: {write_error_reason(error)}")
     return places
 
 
 def _copy_item_images(folder: Path, item: str, inputs: ItemInputs) -> dict[str, str]:
-    """Copy an item's images to where they belong; return their names, by what they are."""
+    """Copy an item's images into the benchmark. Return their relative paths by kind."""
     kinds = {"src": inputs.source, "mask": inputs.mask, "photo": inputs.photograph}
     kinds |= {f"ref{n}": path for n, path in enumerate(inputs.references, 1)}
     places = {}
     for kind, path in kinds.items():
         if path is None:
             continue
-        to = item_image_path(folder, item, inputs.task, kind, release_suffix(path))
-        if path != to:
-            copy_image(path, to)
-        places[kind] = to.relative_to(folder / DATASET_FOLDER).as_posix()
+        target = item_image_path(folder, item, inputs.task, kind, release_suffix(path))
+        if path != target:
+            copy_image(path, target)
+        places[kind] = target.relative_to(folder / DATASET_FOLDER).as_posix()
     return places

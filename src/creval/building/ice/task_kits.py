@@ -1,7 +1,7 @@
-"""For each of ICE-Bench's tasks what it asks for, and templates of instructions.
+"""Description and instruction templates of each ICE-Bench task.
 
-What is to be filled in stands in braces, as in `Make {the thing} in <SOURCE> {its new colour}.` A template without
-braces is an instruction as it is.
+Blanks of a template are in braces, as in `Make {the thing} in <SOURCE> {its new colour}.` A template without blanks is
+used as the instruction.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ _SCENE = "a scene: who or what, doing what, where, in which light"
 
 
 class TaskKit(NamedTuple):
-    """What a task asks for, and how instructions for it may run."""
+    """Description of a task, and templates of its instructions."""
 
     meaning: str
     templates: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""Replies of the models that build items of ICE-Bench, read from whatever form they come in."""
+"""Formats and parsers of the replies from which ICE-Bench items are built. Parsers accept other common formats too."""
 
 from __future__ import annotations
 
@@ -19,29 +19,29 @@ _DENIED = re.compile(r"\W*(?:no|none|false|null|n/?a|not applicable)\W*", re.IGN
 
 
 class FilledTemplate(NamedTuple):
-    """An instruction or, in its place, why the task does not suit."""
+    """An instruction, or the reason why the task does not suit."""
 
     instruction: str
     unsuitable_reason: str = ""
 
 
 def read_caption(text: str) -> str:
-    """Return the one description in a reply, also if this is all of it; empty if there is none."""
+    """Return the description of a reply, in JSON or as plain text, or ""."""
     found = parse_records(text)
     if found:
         return single_value(found, "caption")
-    told = parse_instruction(text)
-    return told.text if told else ""
+    plain = parse_instruction(text)
+    return plain.text if plain else ""
 
 
 def read_filled_template(text: str) -> FilledTemplate | None:
-    """Return the one instruction in a reply, or why there is none; None if it has both."""
+    """Return the instruction of a reply, or the reason why there is none. Return None if the reply has both."""
     found = parse_records(text)
     instruction, unsuited = single_value(found, "instruction"), single_value(found, "unsuited")
     if _DENIED.fullmatch(unsuited):
         unsuited = ""
     if unsuited and not instruction:
         return FilledTemplate("", unsuited)
-    if not found and (told := parse_instruction(text)):
-        instruction = told.text
+    if not found and (plain := parse_instruction(text)):
+        instruction = plain.text
     return FilledTemplate(instruction) if instruction and not unsuited else None

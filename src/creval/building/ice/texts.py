@@ -1,5 +1,4 @@
-"""One item of ICE-Bench: its images, its three texts, who writes each of them with which images in sight, and what is
-wrong with an instruction."""
+"""Inputs and texts of an ICE-Bench item, the authors of missing texts, and validation of instructions."""
 
 from __future__ import annotations
 
@@ -18,22 +17,26 @@ from creval.parsing.text_checks import damage_reason, find_quotes, leftover_mark
 
 INSTRUCTION, SOURCE_CAPTION, TARGET_CAPTION = "Instruction", "SourceCaption", "TargetCaption"
 TEXT_FIELDS = (INSTRUCTION, SOURCE_CAPTION, TARGET_CAPTION)
-"""What is written of an item, by the names that the release has."""
+"""Texts of an item, by their names in the release."""
 CAPTIONER, WRITER = "captioner", "writer"
 FROM_TEMPLATE, FROM_INSTRUCTION = "template", "instruction"
-"""Whose texts are taken over as they are: the template's, and the instruction's."""
+"""Authors of texts that are copied: from the template, or from the instruction."""
 _TEXT_COSTS = {SOURCE_CAPTION: (130, 60), INSTRUCTION: (300, 50), TARGET_CAPTION: (300, 90)}
-"""Words that a model is sent for a text, and tokens that it writes."""
+"""Words of a request and tokens of a reply, by text."""
 _INSTRUCTION_LENGTH = text_rules.length_rule(3, 120)
 
 
 class TaskUnsuitableError(GenerationFailedError):
-    """A task that makes no sense for an image."""
+    """The task does not suit the image."""
 
 
 @dataclass(frozen=True)
 class ItemInputs:
-    """What an editor is given for a task; and the photograph, where the source was made of one or there is none."""
+    """Inputs of an editor for a task.
+
+    `photograph` is the image from which the source was derived. In a task without a source, it is an example of a
+    result.
+    """
 
     task: Task
     source: Path | None = None
@@ -43,11 +46,11 @@ class ItemInputs:
 
     @property
     def main_image(self) -> Path | None:
-        """The image that stands for all of them."""
+        """The first of the images."""
         return next(iter(self.images_by_role().values()), self.photograph)
 
     def images_by_role(self) -> dict[str, Path]:
-        """Return all images, by what they are."""
+        """Return all images by role: source, mask, reference 1 ..."""
         found = {"source": self.source, "mask": self.mask}
         found |= {f"reference {n}": path for n, path in enumerate(self.references, 1)}
         return {name: path for name, path in found.items() if path is not None}
@@ -55,14 +58,14 @@ class ItemInputs:
 
 @dataclass
 class ItemTexts:
-    """The texts of an item: what is empty is still to be written. `authors` says who wrote each."""
+    """Texts of an item, and their authors. Empty texts are not written yet."""
 
     texts: dict[str, str]
     authors: dict[str, str] = field(default_factory=dict)
 
 
 class MissingText(NamedTuple):
-    """A text that an item lacks: by whose model it is written, with which images in sight, or what it is taken from."""
+    """A text that an item lacks, the role of the model that writes it (or the text to copy), and the images to show."""
 
     text_field: str
     author: str
@@ -77,9 +80,11 @@ def find_missing_texts(
     people_fill_in: bool = False,
     task_is_certain: bool = True,
 ) -> list[MissingText]:
-    """Return what is to be written of an item, in its order; what is `existing` stays. Where `people_fill_in` fill in
-    templates, what they have not filled in yet stays open, and so does the description of the edit. Where nobody is
-    `task_is_certain` of the task, the writer says whether it suits even if there is nothing to fill in."""
+    """Return the texts that an item lacks, in the order of writing.
+
+    - `people_fill_in`: people fill in templates. Unfilled templates and the descriptions of their edits are skipped.
+    - `task_is_certain`: if false, the writer decides whether the task suits, even if the template has no blanks.
+    """
     found, shown = list[MissingText](), inputs.images_by_role()
     if inputs.source is not None and not existing.get(SOURCE_CAPTION):
         seen = {"source": inputs.photograph or inputs.source}
@@ -98,10 +103,9 @@ def find_missing_texts(
 
 
 def estimate_text_stages(missing_by_item: Sequence[Iterable[MissingText]]) -> list[StageEstimate]:
-    """Return what items take on average, of which these are the steps: a guess before anything is asked, but for the
-    number of calls and of images."""
+    """Return the estimated calls of an average item. Numbers of calls and images are exact, tokens are estimates."""
     asked = [step for each in missing_by_item for step in each if step.author in (CAPTIONER, WRITER)]
-    # An image is described once, for all items that are made of it.
+    # An image is described once for all of its items.
     once = {tuple(step.images.values()): step for step in asked if step.text_field == SOURCE_CAPTION}
     asked = [*once.values(), *(step for step in asked if step.text_field != SOURCE_CAPTION)]
     often = Counter((step.author, step.text_field, len(step.images)) for step in asked)
@@ -112,12 +116,12 @@ def estimate_text_stages(missing_by_item: Sequence[Iterable[MissingText]]) -> li
 
 
 def is_text_only(task: Task) -> bool:
-    """Return whether a task's words are all that there is: they describe its image, too."""
+    """Return whether a task has no images as input. Its instruction describes the result too."""
     return not task.has_source and not task.reference_metric
 
 
 def invalid_instruction_reason(text: str, inputs: ItemInputs, template: str) -> str:
-    """Return what is wrong with an instruction for these images, if anything is."""
+    """Return why an instruction is invalid for these inputs, or ""."""
     if open_ := find_blanks(text) or find_echoed_blanks(text, template):
         return f"blank: {{{open_[0]}}} is not filled in"
     if lost := find_missing_image_tags(text, template):
@@ -125,12 +129,12 @@ def invalid_instruction_reason(text: str, inputs: ItemInputs, template: str) -> 
     if find_quotes(template) and not find_quotes(text):
         return "quotation marks: the words to be written must stand in them"
     reason = invalid_text_reason(text, allowed_image_tags(inputs.task, len(inputs.references)))
-    # Names of images look like what is left of a format.
+    # Image tags look like leftover markup.
     return reason or text_rules.find_violation(IMAGE_REFERENCE.sub("the picture", text), length=_INSTRUCTION_LENGTH)
 
 
 def invalid_text_reason(text: str, allowed_tags: Collection[str]) -> str:
-    """Return why people's own words, in any language and of any length, cannot stand for images of these names."""
+    """Return why a user's text, in any language and of any length, is invalid with these image tags, or ""."""
     if wrong := sorted(set(find_image_tags(text)) - set(allowed_tags)):
         return f"pictures: there is no {wrong[0]}"
     bare = IMAGE_REFERENCE.sub("the picture", text)
@@ -139,5 +143,5 @@ def invalid_text_reason(text: str, allowed_tags: Collection[str]) -> str:
 
 
 def find_missing_image_tags(text: str, template: str) -> list[str]:
-    """Return the images that a template names, and a text does not."""
+    """Return the image tags of a template that a text lacks."""
     return [name for name in find_image_tags(template) if name not in find_image_tags(text)]

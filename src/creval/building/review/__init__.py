@@ -1,1 +1,1 @@
-"""Reviewing built benchmarks: entries, verdicts and fields."""
+"""Review of built benchmarks: entries, verdicts and fields."""

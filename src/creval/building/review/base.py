@@ -1,7 +1,7 @@
-"""What people look through before a benchmark is used: accept, edit or drop.
+"""Review of a built benchmark by people, who accept, edit or drop its items.
 
-A pipeline brings a `Review` of what it made; `web/` shows any of them, a group (mostly: an image) a page. What is
-decided is written at once.
+Each kind of benchmark has a `Review`. `web/` shows any of them, with one group (usually one image) per page. Decisions
+are written at once.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ VERDICTS = (ACCEPTED, DROPPED, OPEN)
 
 
 class ReviewField(NamedTuple):
-    """A part of an item that can be changed: words, or one of some choices."""
+    """An editable part of an item: free text, or one of several choices."""
 
     name: str
     text: str
@@ -25,9 +25,10 @@ class ReviewField(NamedTuple):
 
 @dataclass(frozen=True)
 class ReviewItem:
-    """One thing to decide about, such as an instruction or a question.
+    """One item to decide about, such as an instruction or a question.
 
-    `notes` are reasons to look twice, such as what a second model said of it; `facts` is where it comes from.
+    - `notes`: reasons for a closer look, such as the opinion of a second model.
+    - `facts`: provenance of the item.
     """
 
     id: str
@@ -40,10 +41,11 @@ class ReviewItem:
 
 @dataclass(frozen=True)
 class ReviewGroup:
-    """What is looked at together: the items about some images, mostly one, by their names.
+    """Items that are shown together, usually all items about one image.
 
-    `instruction` is what stays in view while its items are read; `new_item` has the fields of an item that can be
-    added.
+    - `images`: image files by name.
+    - `instruction`: text that stays visible above the items.
+    - `new_item`: fields of an item that can be added. Empty if none can be added.
     """
 
     id: str
@@ -55,7 +57,7 @@ class ReviewGroup:
 
 
 class Review(Protocol):
-    """What a pipeline made, to be looked through."""
+    """A built benchmark under review."""
 
     title: str
 
@@ -63,14 +65,13 @@ class Review(Protocol):
         """Return the ids of all groups, in their order."""
 
     def group(self, identity: str) -> ReviewGroup:
-        """Return a group with its items as they are now."""
+        """Return a group with the current state of its items."""
 
     def decide(self, group: str, item: str, verdict: str, fields: Mapping[str, str]) -> None:
-        """Keep what was decided about an item, and its fields as they were changed. What is not right is refused with a
-        sentence (`CrevalError`)."""
+        """Save the verdict on an item and its changed fields. Raises `CrevalError` if they are invalid."""
 
     def add(self, group: str, fields: Mapping[str, str]) -> str:
-        """Add an item to a group that offers fields for one, and return its id. It counts as accepted."""
+        """Add an item to a group with `new_item`, and return its id. The item counts as accepted."""
 
     def count_undecided(self) -> int:
-        """Return how many items nobody has decided about."""
+        """Return the number of items without a verdict."""

@@ -1,4 +1,4 @@
-"""The base of reviews whose decisions are written into JSON entries, and what is written there."""
+"""Base class of reviews that save decisions in JSON entries, and the format of these decisions."""
 
 from __future__ import annotations
 
@@ -17,8 +17,10 @@ E = TypeVar("E")
 
 
 class JsonReview(ABC, Generic[E]):
-    """Review of entries in files. The files are read again when somebody has written them, and locked while a decision
-    is written."""
+    """Review of entries in JSON files.
+
+    Files are read again after they have changed, and locked while a decision is written.
+    """
 
     title: str
 
@@ -28,7 +30,7 @@ class JsonReview(ABC, Generic[E]):
 
     @abstractmethod
     def files(self) -> Iterable[Path]:
-        """Return the files that are watched."""
+        """Return the files that are checked for changes."""
 
     @abstractmethod
     def load(self) -> E:
@@ -44,11 +46,11 @@ class JsonReview(ABC, Generic[E]):
 
     @abstractmethod
     def apply(self, entries: E, group: str, item: str, verdict: str, fields: Mapping[str, str]) -> None:
-        """Write a decision into an entry, and the entry into its file."""
+        """Save a decision in an entry, and the entry in its file."""
 
     @property
     def entries(self) -> E:
-        """The entries as the files hold them now."""
+        """Current entries of the files."""
         state = [file_signature(path) for path in self.files()]
         if self._cached is None or self._cached[0] != state:
             self._cached = state, self.load()
@@ -69,8 +71,8 @@ class JsonReview(ABC, Generic[E]):
             return self.apply_addition(self.load(), group, fields)
 
     def apply_addition(self, entries: E, group: str, fields: Mapping[str, str]) -> str:  # noqa: ARG002
-        """Write a new item into its file, and return its id."""
-        raise CrevalError(f"nothing can be added to {group}.")
+        """Save a new item in its file, and return its id."""
+        raise CrevalError(f"items cannot be added to {group}.")
 
     def count_undecided(self) -> int:
         entries = self.entries
@@ -79,15 +81,15 @@ class JsonReview(ABC, Generic[E]):
 
 
 def read_verdict(entry: Any) -> str:
-    """Return what was decided about an entry."""
+    """Return the verdict that is stored in an entry."""
     if is_dropped(entry):
         return DROPPED
-    said = entry.get("review") if isinstance(entry, dict) else None
-    return ACCEPTED if said == ACCEPTED else OPEN
+    verdict = entry.get("review") if isinstance(entry, dict) else None
+    return ACCEPTED if verdict == ACCEPTED else OPEN
 
 
 def set_verdict(entry: dict[str, Any], verdict: str) -> None:
-    """Write down what was decided about an entry."""
+    """Store a verdict in an entry."""
     require_known("verdict", verdict, VERDICTS)
     for name in ("review", "dropped"):
         entry.pop(name, None)
@@ -99,27 +101,27 @@ def set_verdict(entry: dict[str, Any], verdict: str) -> None:
 
 
 def mark_outdated(entry: dict[str, Any], why: str) -> None:
-    """Write down that an entry rests on words that were changed; if it was accepted, it is open again."""
+    """Mark an entry as outdated because a text that it depends on has changed. An accepted entry is undecided again."""
     entry["outdated"] = why
     entry.pop("review", None)
 
 
 def outdated_reasons(entry: dict[str, Any]) -> tuple[str, ...]:
-    """Return why an entry is to be looked at again, if it is."""
-    said = coerce_text(entry.get("outdated"))
-    return (said,) if said else ()
+    """Return the reason why an entry is outdated, if there is one."""
+    reason = coerce_text(entry.get("outdated"))
+    return (reason,) if reason else ()
 
 
 def merge_user_text(user_text: str, current: str) -> str:
-    """Return a text as somebody sent it, in one line; what they did not touch stays to the letter."""
+    """Return a text from a form on one line. An unchanged text is returned exactly as it is stored."""
     return current if user_text == current else " ".join(user_text.split())
 
 
 def validate_instruction(user_text: str, current: str = "") -> str:
-    """Return an instruction as it was sent; a changed one that cannot stand is refused."""
+    """Return an instruction from a form. Raises `CrevalError` if it was changed and is invalid."""
     text = merge_user_text(user_text, current)
     if text and text == current:
         return current
     if reason := text_rules.find_violation(text, length=text_rules.length_rule(1, 2000)):
-        raise CrevalError(f"this instruction cannot stand ({reason}).")
+        raise CrevalError(f"this instruction is invalid ({reason}).")
     return text

@@ -1,4 +1,4 @@
-"""Which review belongs to a folder that was built."""
+"""Opening of the review that matches a built folder."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from creval.store import DATABASE
 
 
 def open_review(path: Path) -> Review:
-    """Open what was built in a folder, to be looked through; releases are not for writing into."""
+    """Return the review of a built benchmark. Releases cannot be reviewed, since reviews write into the folder."""
     if not path.is_dir():
-        raise CrevalError(f"{path} is not a folder. Give what `creval build` made.")
+        raise CrevalError(f"{path} is not a folder. Give the output folder of `creval build`.")
     review = _find_review(path)
     if review is None or not review.groups():
         raise CrevalError(
-            f"{path} holds nothing to review: `creval build creval`, `complex-edit`, "
-            "`complexbench` and `ice` make what is reviewed."
+            f"{path} contains nothing to review. Only benchmarks of `creval build` (`creval`, `complex-edit`, "
+            "`complexbench` and `ice`) can be reviewed."
         )
     if name := read_title(path):
         review.title = name if isinstance(review, CrevalReview) else f"{name} · {review.title}"
