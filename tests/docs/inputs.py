@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import os
+import re
 import shutil
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -96,10 +97,18 @@ def _write_photos(folder: Path, names: Iterable[str] = ("a.jpg", "b.jpg", "c.jpg
 
 def _miniature(folder: Path) -> None:
     """Write a small benchmark in the layout of CREval's release, with recorded answers."""
-    made = write_miniature(folder / "made", samples=18, seed=3, models=_MODELS)
+    made = write_miniature(folder / "made", samples=36, seed=3, models=_MODELS)
     (made / "bench").rename(folder / "CREval")
     (made / "answers").rename(folder / "CREval" / "answer_gpt")
     shutil.rmtree(made)
+    # The names of all samples that the subset `paper` leaves out, and of six others.
+    stems = [f"i2i_{number:04d}" for number in (*range(31, 34), *range(45, 72), *range(1, 7))]
+    names = {f"mini_{number:03d}": stem for number, stem in enumerate(stems, 1)}
+    for path in [path for path in (folder / "CREval").rglob("*") if path.is_file()]:
+        if path.suffix == ".json":
+            path.write_text(re.sub(r"mini_\d+", lambda found: names[found[0]], path.read_text()))
+        if path.stem in names:
+            path.rename(path.with_stem(names[path.stem]))
 
 
 def _miniature_runs(folder: Path) -> None:
@@ -182,6 +191,16 @@ def _program(folder: Path) -> None:
     )
 
 
+def _editing_script(folder: Path) -> None:
+    script = folder / "edit.sh"
+    script.write_text('#!/bin/sh\ncp "$1" "$3"\n')
+    script.chmod(0o755)
+
+
+def _task_weights(folder: Path) -> None:
+    (folder / "mine.json").write_text('{"Local Editing": {"PF": 2, "SRC": 1}, "Image Deblurring": {"CTRL": 1}}')
+
+
 def _edits_of_another_tool(folder: Path) -> None:
     _benchmark(folder)
     shutil.copytree(folder / "BENCH" / "image", folder / "downloads" / "ModelA")
@@ -240,11 +259,12 @@ def _few_edits(inputs: Inputs, shell: Shell) -> None:
 
 
 def _judged(bench: str, run: str, options: str = "") -> Callable[[Inputs, Shell], None]:
-    """Return what judges copies of a benchmark's sources as the edits of two models."""
+    """Return a function that judges copies of a benchmark's sources as the edits of two models."""
 
     def judge(inputs: Inputs, shell: Shell) -> None:
         inputs.provide(shell, bench)
-        models = ("outputs/OmniGen", "outputs/OmniGen+sequential")
+        names = ("ModelA", "ModelB") if bench == "CREval" else ("OmniGen", "OmniGen+sequential")
+        models = [f"outputs/{name}" for name in names]
         for model in models:
             inputs.provide_edits(shell, bench, model)
         shell.run(f"creval judge {bench} --edits {' '.join(models)} --judge openai:gpt-4o --run {run} {options}")
@@ -281,9 +301,11 @@ _SHARED: dict[str, Callable[[Path], None]] = {
     "downloads": _edits_of_another_tool,
     "edit.png": _images,
     "edit.py": _program,
+    "edit.sh": _editing_script,
     "edits.csv": _table_of_edits,
     "metrics.csv": _ratings,
     "mine": _own_samples,
+    "mine.json": _task_weights,
     "photos": _photos,
     "ratings.csv": _ratings,
     "ref.png": _images,

@@ -131,7 +131,7 @@ class Shell:
             exec(compile(code, "<documentation>", "exec"), {"__name__": "documentation"})
 
     def local_names(self, output: str) -> str:
-        """Return an output with paths relative to the folder, and with the ports that the page names."""
+        """Return an output with paths relative to the folder, and with the ports that the page shows."""
         output = output.replace(f"{self.folder}/", "")
         for shown, port in self._ports.items():
             output = output.replace(f":{port}", f":{shown}")
@@ -160,6 +160,8 @@ class Shell:
             at = arguments.index(">")
             into = self.folder / arguments[at + 1]
             arguments = arguments[:at]
+        if arguments[0] == "calibrate" and "noisy" not in " ".join(arguments):  # its numbers are not shown
+            arguments = [*arguments, "--samples", "6", "--no-variants"]
         if arguments[0] == "demo":
             self._inputs.provide_demo(self)
             return Output("", "")
@@ -184,7 +186,8 @@ class Shell:
             elif option == "--edits":
                 self._inputs.provide_edits(self, arguments[1], word)
             elif option not in ("--out", "--run"):
-                self._inputs.provide(self, word)
+                for part in word.removeprefix("command:").removeprefix("folder:").split():
+                    self._inputs.provide(self, part.removeprefix("./"))
 
     def _process(self, arguments: list[str]) -> Output:
         done = subprocess.run(arguments, cwd=self.folder, capture_output=True, encoding="utf-8", check=False)

@@ -51,8 +51,9 @@ def _run(shell: Shell, command: Command, path: Path) -> None:
 
 
 def _words(text: str) -> list[str]:
-    """Return the words of an output. How long something took is not one of them."""
-    return re.sub(r"\bin \d+ s\b", "in N s", text).split()
+    """Return the words of an output, without durations, free ports and the widths of rules."""
+    text = re.sub(r"\bin \d+ s\b", "in N s", re.sub("─+", "─", text))
+    return re.sub(r"http://127\.0\.0\.1:\d+/", "http://127.0.0.1:PORT/", text).split()
 
 
 def _find(words: list[str], stream: list[str], start: int) -> int | None:
