@@ -1,4 +1,4 @@
-"""Files that the documentation's commands read: benchmarks, edits, runs, tables. Each is made when a command names it."""
+"""Files that the documentation's commands read. Each is made when a command names it."""
 
 from __future__ import annotations
 
@@ -144,9 +144,10 @@ def _demo_benchmark(folder: Path) -> None:
 
 
 def _judge_demo(inputs: Inputs, shell: Shell) -> None:
-    """Judge the demo's edits by `truth`, which takes a tenth of the time of `pixel`."""
+    """Judge two of the demo's models by `truth`, which takes much less time than `pixel`."""
     inputs.copy(_demo_benchmark, shell.folder)
-    shell.run("creval judge creval-demo/bench --edits creval-demo/edits/* --judge truth --run creval-demo/run")
+    edits = "creval-demo/edits/faithful creval-demo/edits/lazy"
+    shell.run(f"creval judge creval-demo/bench --edits {edits} --judge truth --run creval-demo/run")
 
 
 def _own_samples(folder: Path) -> None:
@@ -172,7 +173,12 @@ def _complex_edit(folder: Path) -> None:
 
 
 def _complexbench(folder: Path) -> None:
-    complexbench.write_release(folder / "ComplexBench-Edit")
+    release = complexbench.write_release(folder / "ComplexBench-Edit")
+    for path in release.rglob("final_update_v2.json"):
+        entries = json.loads(path.read_text())
+        for pair in (pair for entry in entries.values() for pair in entry["edit pair"]):
+            pair["bbox"] = [4, 4, 16, 16]
+        path.write_text(json.dumps(entries))
 
 
 def _ice_bench(folder: Path) -> None:
@@ -264,7 +270,7 @@ def _judged(bench: str, run: str, options: str = "") -> Callable[[Inputs, Shell]
     def judge(inputs: Inputs, shell: Shell) -> None:
         inputs.provide(shell, bench)
         names = ("ModelA", "ModelB") if bench == "CREval" else ("OmniGen", "OmniGen+sequential")
-        models = [f"outputs/{name}" for name in names]
+        models = [f"outputs/{bench}/{name}" for name in names]
         for model in models:
             inputs.provide_edits(shell, bench, model)
         shell.run(f"creval judge {bench} --edits {' '.join(models)} --judge openai:gpt-4o --run {run} {options}")
@@ -287,7 +293,9 @@ def _images(folder: Path) -> None:
 def _built_benchmark(inputs: Inputs, shell: Shell) -> None:
     """Build a benchmark as docs/howto/building.md does."""
     inputs.copy(_photos, shell.folder)
-    shell.run("creval build creval --images photos --out benches/mine --writer openai:gpt-4o --asker openai:gpt-4o-mini")
+    shell.run(
+        "creval build creval --images photos --out benches/mine --writer openai:gpt-4o --asker openai:gpt-4o-mini"
+    )
 
 
 _SHARED: dict[str, Callable[[Path], None]] = {

@@ -1,4 +1,4 @@
-"""Fenced code blocks of the documentation's pages."""
+"""Pages of the documentation: fenced blocks, commands, headings and links."""
 
 from __future__ import annotations
 
@@ -8,11 +8,13 @@ from typing import NamedTuple
 
 ROOT = Path(__file__).parents[2]
 PAGES = (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")))
+_LINK = re.compile(r"\]\(([^)\s]+)\)")
+_HEADING = re.compile(r"^#{1,6} +(.+)$", re.MULTILINE)
 _BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
 class Block(NamedTuple):
-    """A fenced block: its language, its text, and the line that it begins on."""
+    """A fenced block: its language, its text, and the number of its first line."""
 
     language: str
     text: str
@@ -38,10 +40,30 @@ def read_blocks(path: Path) -> list[Block]:
     return [Block(found[1], found[2], text.count("\n", 0, found.start()) + 2) for found in _BLOCK.finditer(text)]
 
 
+def python_blocks(page: str) -> list[str]:
+    """Return the Python blocks of a page such as `howto/extending`."""
+    return [block.text for block in read_blocks(ROOT / "docs" / f"{page}.md") if block.language == "python"]
+
+
+def read_links(path: Path) -> list[str]:
+    """Return the targets of the links of a page, outside fenced blocks."""
+    return _LINK.findall(_without_blocks(path))
+
+
+def read_anchors(path: Path) -> set[str]:
+    """Return the anchors of a page's headings, as GitHub and the site make them."""
+    headings = _HEADING.findall(_without_blocks(path))
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def _without_blocks(path: Path) -> str:
+    return re.sub(r"^ *```.*?^ *```", "", path.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
+
+
 def read_commands(block: Block) -> list[Command]:
     """Return the commands of a console block.
 
-    A line that begins with `$ ` is a command, and what follows is its output. Without any `$ ` each line is one.
+    A line that begins with `$ ` is a command, followed by its output. Without any `$ `, each line is a command.
     """
     lines = block.text.splitlines()
     prompted = any(line.startswith("$ ") for line in lines)

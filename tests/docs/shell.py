@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import glob
 import os
 import re
 import shlex
@@ -77,7 +76,7 @@ class Shell:
         stack.enter_context(mock.patch.dict(CHAT_PROVIDERS, providers))
         stack.enter_context(mock.patch.dict(os.environ, dict.fromkeys(_KEYS, "key")))
         stack.enter_context(mock.patch("creval.web.common.server.run_server", _close_server))
-        stack.enter_context(mock.patch("webbrowser.open", lambda address: True))
+        stack.enter_context(mock.patch("webbrowser.open", return_value=True))
         for module in ("builder", "calibration_trials"):  # starting processes takes longer than drawing
             stack.enter_context(mock.patch(f"creval.touchstone.{module}.parallel_map", map))
         self._judge = judge
@@ -170,7 +169,8 @@ class Shell:
             return Output("", "")
         self._make_inputs(arguments)
         with working_folder(self.folder):
-            arguments = [name for word in arguments for name in (sorted(glob.glob(word)) if "*" in word else [word])]
+            matches = [sorted(map(str, Path().glob(word))) if "*" in word else [word] for word in arguments]
+        arguments = [name for names in matches for name in names]
         done = creval(*arguments, cwd=self.folder)
         assert done.returncode == 0, f"exit status {done.returncode}\n{done.stdout}\n{done.stderr}"
         if into:
@@ -184,6 +184,7 @@ class Shell:
             if word.startswith("--"):
                 option = word
             elif option == "--edits":
+                self._inputs.provide(self, word)
                 self._inputs.provide_edits(self, arguments[1], word)
             elif option not in ("--out", "--run"):
                 for part in word.removeprefix("command:").removeprefix("folder:").split():
@@ -195,7 +196,7 @@ class Shell:
         return Output(done.stdout, done.stderr)
 
 
-def _close_server(app: object, listening: socket.socket, ready: Callable[[], None]) -> None:
+def _close_server(_: object, listening: socket.socket, ready: Callable[[], None]) -> None:
     listening.close()
     ready()
 
