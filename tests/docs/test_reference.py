@@ -28,7 +28,9 @@ def _tables() -> Iterator[tuple[str, set[str]]]:
     assert len(MIGRATIONS) == 1, "the page describes schema version 1"
 
 
-@pytest.mark.parametrize(("table", "columns"), _tables(), ids=lambda value: value if isinstance(value, str) else "")
+@pytest.mark.parametrize(
+    ("table", "columns"), list(_tables()), ids=lambda value: value if isinstance(value, str) else ""
+)
 def test_tables_of_a_run_are_described(table: str, columns: set[str]) -> None:
     (row,) = re.findall(rf"^\| `{table}` \| (.*) \|$", FILES, re.MULTILINE)
     assert columns
