@@ -144,10 +144,9 @@ def _demo_benchmark(folder: Path) -> None:
 
 
 def _judge_demo(inputs: Inputs, shell: Shell) -> None:
-    """Judge two of the demo's models by `truth`, which takes much less time than `pixel`."""
+    """Judge one of the demo's models by `truth`, which takes much less time than `pixel`."""
     inputs.copy(_demo_benchmark, shell.folder)
-    edits = "creval-demo/edits/faithful creval-demo/edits/lazy"
-    shell.run(f"creval judge creval-demo/bench --edits {edits} --judge truth --run creval-demo/run")
+    shell.run("creval judge creval-demo/bench --edits creval-demo/edits/lazy --judge truth --run creval-demo/run")
 
 
 def _own_samples(folder: Path) -> None:

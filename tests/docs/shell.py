@@ -85,8 +85,11 @@ class Shell:
     def __exit__(self, *_: object) -> None:
         self._stack.close()
 
-    def run(self, command: str) -> Output:
-        """Run a command. One that this shell does not know raises `AssertionError`."""
+    def run(self, command: str, *, fast: bool = False) -> Output:
+        """Run a command. One that this shell does not know raises `AssertionError`.
+
+        If `fast`, numbers may differ: fewer resamples are drawn, and fewer samples.
+        """
         if found := re.fullmatch(r"creval fake-server --port (\d+)( --latency \d+)? &", command):
             self._serve(found[1])
             return Output("", "")
@@ -105,7 +108,7 @@ class Shell:
                 assert f"\n{target}:" in (ROOT / "Makefile").read_text(encoding="utf-8"), command
                 return Output("", "")
             case ["creval", *arguments]:
-                return self._creval(arguments)
+                return self._creval([*arguments, *_faster_options(arguments)] if fast else arguments)
             case ["sqlite3", database, statement]:
                 with sqlite3.connect(self.folder / database) as connection:
                     rows = connection.execute(statement).fetchall()
@@ -159,8 +162,6 @@ class Shell:
             at = arguments.index(">")
             into = self.folder / arguments[at + 1]
             arguments = arguments[:at]
-        if arguments[0] == "calibrate" and "noisy" not in " ".join(arguments):  # its numbers are not shown
-            arguments = [*arguments, "--samples", "6", "--no-variants"]
         if arguments[0] == "demo":
             self._inputs.provide_demo(self)
             return Output("", "")
@@ -205,12 +206,25 @@ def _at(url: str, provider: Any) -> Any:
     return provider if provider.is_rehearsal else type(provider)(**{**vars(provider), "url": url})
 
 
+def _faster_options(arguments: list[str]) -> list[str]:
+    """Return options with which a command takes less time."""
+    if arguments[0] == "calibrate":
+        return ["--samples", "6", "--no-variants"]
+    if arguments[0].startswith("-"):
+        return []
+    options = {option for parameter in _find_command(arguments[0]).params for option in parameter.opts}
+    return ["--resamples", "100"] if "--resamples" in options and "--resamples" not in arguments else []
+
+
+def _find_command(name: str) -> Any:
+    root: Any = typer.main.get_command(app)
+    return root.get_command(root.make_context("creval", [name, "--help"], resilient_parsing=True), name)
+
+
 def _parse(arguments: list[str]) -> None:
     """Parse a command's options without running it."""
-    root: Any = typer.main.get_command(app)
     name, *rest = arguments
-    command = root.get_command(root.make_context("creval", [name, "--help"], resilient_parsing=True), name)
-    command.make_context(name, rest)
+    _find_command(name).make_context(name, rest)
 
 
 def _check_requirements(what: list[str]) -> None:

@@ -35,7 +35,7 @@ def test_blocks_of_a_page(path: Path, inputs: Inputs, tmp_path: Path, monkeypatc
 def _run(shell: Shell, command: Command, path: Path) -> None:
     place = f"{path.name}:{command.line}: {command.text}"
     try:
-        output = shell.run(command.text)
+        output = shell.run(command.text, fast=not command.shown)
     except AssertionError as error:
         raise AssertionError(f"{place}\n{error}") from error
     printed = [_words(shell.local_names(text)) for text in output]

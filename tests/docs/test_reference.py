@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 from PIL import Image
 
 import creval
+from creval import registry
 from creval.benchmarks.own_samples import question_rows, sample_rows
 from creval.core.edit_record import EditStatus
 from creval.core.verdict import VerdictStatus
@@ -76,12 +79,17 @@ def test_every_public_name_is_in_the_list_of_functions() -> None:
     assert listed == set(creval.__all__)
 
 
-def test_the_example_metric_of_the_contributing_page() -> None:
-    found: dict[str, object] = {}
+def test_the_example_metric_of_the_contributing_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    found: dict[str, Any] = {}
     exec(python_blocks("CONTRIBUTING")[0], found)
-    metric = found["Sharpness"]
-    assert isinstance(metric, type)
-    image = Image.new("RGB", (2, 2), "black")
-    assert creval.measure({"sharpness": metric()}, image).frame()["value"][0] == 0
-    image.paste("blue", (1, 0, 2, 2))
-    assert creval.measure({"sharpness": metric()}, image).frame()["value"][0] == pytest.approx(29 / 255)
+    monkeypatch.setattr(registry.metrics, "_registered", dict(registry.metrics._registered))
+    registry.metrics.register("sharpness", found["Sharpness"])
+    values = {}
+    for name, color in (("flat", "black"), ("edge", "blue")):
+        image = Image.new("RGB", (2, 2), "black")
+        image.paste(color, (1, 0, 2, 2))
+        image.save(tmp_path / f"{name}.png")
+        measured = creval.measure("sharpness", tmp_path / f"{name}.png")
+        values[name] = measured.frame()["value"][0]
+    assert values["flat"] == 0
+    assert values["edge"] == pytest.approx(29 / 255), "blue has a lightness of 29"
