@@ -1,7 +1,7 @@
-"""The browser that tests drive: finding one, and bringing one where there is none.
+"""Finding and installing the browser for tests.
 
-`python -m tests.browser` is what `make test` runs first: as root on Debian it installs the
-distribution's Chromium, elsewhere it lets Playwright download its own.
+`make test` first runs `python -m tests.browser`. It installs the distribution's Chromium if it can use `apt-get` as
+root; otherwise Playwright downloads its own.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ import sys
 from pathlib import Path
 
 _NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-MISSING = "there is no Chromium to drive; `make test` brings one"
+MISSING = "no Chromium found; `make test` installs one"
 
 
 def find() -> str | None:
-    """The path of a Chromium: this system's, or Playwright's own."""
+    """Return the path of a Chromium, the system's or Playwright's; None if there is none."""
     for name in _NAMES:
         path = shutil.which(name)
         if path and _starts(path):
@@ -30,7 +30,7 @@ def find() -> str | None:
 
 
 def arguments() -> list[str]:
-    """What Chromium has to be told: it refuses its sandbox to root."""
+    """Return the arguments for Chromium, whose sandbox does not work as root."""
     return ["--no-sandbox"] if is_root() else []
 
 
@@ -39,7 +39,7 @@ def is_root() -> bool:
 
 
 def _starts(path: str) -> bool:
-    """Whether it is a browser and not, as on Ubuntu, a hint how to install one."""
+    """Return whether the program starts. On Ubuntu, it may be a script that only shows how to install the browser."""
     try:
         done = subprocess.run([path, "--version"], capture_output=True, timeout=60)
     except (OSError, subprocess.TimeoutExpired):
@@ -48,7 +48,7 @@ def _starts(path: str) -> bool:
 
 
 def bring() -> str | None:
-    """A browser, installed if need be."""
+    """Return the path of a browser, after installing one if necessary."""
     if found := find():
         return found
     who = [] if is_root() else ["sudo", "-n"]

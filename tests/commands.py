@@ -1,4 +1,4 @@
-"""Commands run in the process of a test, which takes a tenth of the time of another's."""
+"""Run commands in the test's process, which is ten times as fast as a process of their own."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Done(NamedTuple):
 
 
 def creval(*arguments: object, cwd: Path | None = None) -> Done:
-    """What a command says, and its exit status."""
+    """Run a command; return its exit status and output."""
     out, err = io.StringIO(), io.StringIO()
     argv = ["creval", *map(str, arguments)]
     with mock.patch.object(sys, "argv", argv), redirect_stdout(out), redirect_stderr(err), working_folder(cwd):
@@ -30,7 +30,7 @@ def creval(*arguments: object, cwd: Path | None = None) -> Done:
             main()
         except SystemExit as end:
             return Done(int(end.code or 0), out.getvalue(), err.getvalue())
-    raise AssertionError("a command ends with an exit status")
+    raise AssertionError("the command did not exit with a status")
 
 
 def right(*arguments: object, cwd: Path | None = None) -> str:
@@ -41,7 +41,7 @@ def right(*arguments: object, cwd: Path | None = None) -> str:
 
 
 def wrong(*arguments: object) -> str:
-    """The one sentence of a command that cannot be done."""
+    """Run a command that must fail with a one-line error; return the error."""
     done = creval(*arguments)
     assert done.returncode == 2, done.stdout + done.stderr
     assert done.stdout == ""
@@ -56,7 +56,7 @@ def parsed(*arguments: object) -> Any:
 
 @contextmanager
 def working_folder(folder: Path | None) -> Iterator[None]:
-    """Work in another folder for a while."""
+    """Change the working directory for the duration of the block."""
     before = Path.cwd()
     os.chdir(folder or before)
     try:

@@ -1,4 +1,4 @@
-"""What tests share: a made benchmark, and the authors' release where it lies beside the project."""
+"""Shared fixtures: a miniature benchmark, the authors' release if available, caches and browsers."""
 
 from __future__ import annotations
 
@@ -25,8 +25,10 @@ if TYPE_CHECKING:
 
 
 def pytest_xdist_auto_num_workers() -> int:
-    """More than there are cores, where there are few and there is memory for it: for a third of
-    their time tests wait for servers, browsers and other programs."""
+    """Use more workers than cores if memory allows.
+
+    Tests spend a third of their time waiting for servers, browsers and other programs.
+    """
     cores = os.cpu_count() or 1
     if not hasattr(os, "sysconf"):
         return cores
@@ -36,13 +38,13 @@ def pytest_xdist_auto_num_workers() -> int:
 
 @pytest.fixture(scope="session")
 def miniature(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A benchmark in the release's layout with recorded answers. Do not write into it."""
+    """A benchmark in the release's layout, with recorded answers. Do not write to it."""
     return write_miniature(tmp_path_factory.mktemp("miniature"), samples=18, seed=3)
 
 
 @pytest.fixture(scope="session")
 def miniature_run(miniature: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run of its recorded answers. Do not write into it."""
+    """A run of the miniature's recorded answers. Do not write to it."""
     run = tmp_path_factory.mktemp("run")
     replay(open_benchmark(miniature), miniature / "answers", run)
     return run
@@ -65,7 +67,7 @@ def release() -> Path:
 
 @pytest.fixture(scope="session")
 def release_run(release: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The recorded answers of its five models as a run."""
+    """A run of the release's recorded answers for five models."""
     run = tmp_path_factory.mktemp("release-run")
     replay(open_benchmark(release), release / "answer_gpt", run)
     return run
@@ -73,7 +75,7 @@ def release_run(release: Path, tmp_path_factory: pytest.TempPathFactory) -> Path
 
 @pytest.fixture(scope="session")
 def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What `creval demo` makes, of 12 samples, once for all workers. Do not write into it."""
+    """The output of `creval demo` with 12 samples, created once for all workers. Do not write to it."""
     base = tmp_path_factory.getbasetemp()
     root = base.parent if os.environ.get("PYTEST_XDIST_WORKER") else base
     with open_lock(root / "demo.lock"):
@@ -84,7 +86,7 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @contextmanager
 def open_lock(path: Path) -> Iterator[None]:
-    """Hold a lock that all workers share."""
+    """Hold a lock shared by all workers."""
     lock = sqlite3.connect(path, timeout=600, isolation_level=None)
     try:
         lock.execute("BEGIN EXCLUSIVE")
@@ -95,7 +97,7 @@ def open_lock(path: Path) -> Iterator[None]:
 
 @pytest.fixture(autouse=True, scope="session")
 def cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """What is made once and kept is kept elsewhere than the user's own."""
+    """Use a temporary cache folder instead of the user's."""
     before = os.environ.get(CACHE_ENV)
     os.environ[CACHE_ENV] = str(tmp_path_factory.mktemp("cache"))
     yield
@@ -106,7 +108,7 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 @pytest.fixture
 def answer_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Share answers between the runs of a test. The runs of other tests share none."""
+    """Share answers between the runs of a test. Runs of other tests are not affected."""
     monkeypatch.setenv(CACHE_ENV, str(tmp_path / "cache"))
 
 
@@ -119,9 +121,9 @@ def no_shared_answers(request: pytest.FixtureRequest, monkeypatch: pytest.Monkey
 
 @pytest.fixture(scope="module")
 def chromium() -> Iterator[Browser]:
-    """A real Chromium. Without one a test is skipped, but fails where `CI` is set to `true`.
+    """A real Chromium. Without one, tests are skipped, or fail if the environment variable `CI` is `true`.
 
-    It is ended with its module: while Playwright runs, the thread can run no other event loop.
+    It is closed at the end of the module, because the thread cannot run another event loop while Playwright runs.
     """
     path = browser.find()
     if path is None:
@@ -138,7 +140,7 @@ def chromium() -> Iterator[Browser]:
 
 @pytest.fixture
 def browser_page(chromium: Browser) -> Iterator[Page]:
-    """A fresh page. The test fails on whatever it logs as an error, throws, or asks in a dialog."""
+    """A new page. The test fails if the page logs an error, throws an exception or opens a dialog."""
     context = chromium.new_context(viewport={"width": 1280, "height": 900})
     context.set_default_timeout(10_000)
     page = context.new_page()

@@ -1,4 +1,4 @@
-"""Image files that are made to take time or memory, to be waited for, or to be sent without pixels."""
+"""Malicious image files, which would take too much time or memory, block, or be sent without pixels."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ def chunk(kind: bytes, data: bytes = b"") -> bytes:
 
 
 def png(width: int, height: int, *chunks: bytes, colour: int = 0) -> bytes:
-    """A PNG of 8 bits a channel, in grey if `colour` is not given, of these chunks."""
+    """Return a PNG with 8 bits per channel, grey by default, made of these chunks."""
     header = chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, 8, colour, 0, 0, 0))
     return PNG_SIGNATURE + header + b"".join(chunks) + chunk(b"IEND")
 
 
 def plain_png(width: int, height: int) -> bytes:
-    """A black PNG, in a thousandth of the bytes of its pixels."""
+    """Return a black PNG that has a thousandth of the size of its pixels."""
     return png(width, height, chunk(b"IDAT", deflated_zeros(height * (width + 1))))
 
 
@@ -68,7 +68,7 @@ def saved(kind: str, size: tuple[int, int] = (8, 8), **options: object) -> bytes
 
 
 def tags(count: int, size: int) -> bytes:
-    """TIFF tags that each refer to `size` bytes, the same ones."""
+    """Return TIFF tags that all refer to the same `size` bytes."""
     entries = b"".join(struct.pack("<HHII", number, 1, size, 0) for number in range(1000, 1000 + count))
     return b"II*\0\x08\0\0\0" + struct.pack("<H", count) + entries + bytes(4 + size)
 
@@ -95,24 +95,24 @@ def gif_with_comment() -> bytes:
 
 
 REFUSED: dict[str, Callable[[Path], None]] = {
-    # Neither files nor small ones.
+    # Special files and huge files.
     "pipe": os.mkfifo,
     "socket": write_socket,
     "loop": lambda path: path.symlink_to(path.name),
     "sparse": partial(write_sparse, png(4, 4)[:-12], 2 << 30),
     "empty": partial(write, bytes),
-    # More pixels than are decoded.
+    # Too many pixels.
     "vast": partial(write, lambda: png(60_000, 60_000, PIXELS)),
     "large": partial(write, lambda: png(12_000, 12_000, PIXELS)),
     "screen": partial(write, lambda: b"GIF89a" + struct.pack("<HH", 65535, 65535) + saved("GIF")[10:]),
     "inner": partial(write, ico),
-    # No pixels, or not all of them.
+    # Missing pixels.
     "none": partial(write, lambda: png(4, 4)),
     "hollow": partial(write, lambda: png(4, 4, chunk(b"IDAT"))),
     "named": partial(write, lambda: png(400, 400, chunk(b"tEXt", b"IDAT\0IDAT"))),
     "few": partial(write, lambda: png(4000, 4000, PIXELS)),
     "cut": partial(write, lambda: saved("PNG", (64, 64))[:-40]),
-    # Headers without an end.
+    # Endless headers.
     "comment": partial(write_sparse, b"P6\n#", 50 << 20),
     "remark": partial(write, gif_with_comment),
     "profile": partial(write, lambda: png(4, 4, chunk(b"iCCP", b"x\0\0" + deflated_zeros(64 << 20)), PIXELS)),
@@ -124,11 +124,11 @@ REFUSED: dict[str, Callable[[Path], None]] = {
     "tags": partial(write, lambda: tags(40_000, 400_000)),
     "digits": partial(write_sparse, b"P3\n3000 3000\n255\n1 ", 100 << 20),
 }
-"""Files that are refused, by a word for what is wrong; each is written to a path."""
+"""Functions that write a refused file, by a keyword for the problem."""
 
 
 def write_animation(path: Path) -> None:
-    """An animated PNG of 3,000 frames, of which the first counts."""
+    """Write an animated PNG of 3,000 frames. Only the first one is used."""
     frames = []
     for number in range(3000):
         control = struct.pack(">IIIIIHHBB", 2 * number, 4, 4, 0, 0, 1, 10, 0, 0)
@@ -142,7 +142,7 @@ def write_trailing_chunks(path: Path) -> None:
 
 
 def write_oriented(kind: int, value: bytes, path: Path) -> None:
-    """A JPEG with one EXIF entry, of this TIFF type."""
+    """Write a JPEG with one EXIF entry of this TIFF type."""
     entry = struct.pack("<HHI", 0x0112, kind, 1) + value.ljust(4, b"\0")
     path.write_bytes(jpeg_with(exif_segments(b"II*\0\x08\0\0\0\1\0" + entry + bytes(4))))
 
@@ -163,4 +163,4 @@ TAKEN: dict[str, Callable[[Path], None]] = {
     "orientation infinite": partial(write_oriented, 11, b"\0\0\x80\x7f"),
     "profile": write_profile,
 }
-"""Odd files that are images all the same."""
+"""Functions that write an unusual but valid image file."""

@@ -1,4 +1,4 @@
-"""A server that sends any bytes, in a thread of its own: for replies that no library would send."""
+"""A server in a separate thread that sends arbitrary bytes, for replies that no library would send."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import aclosing, contextmanager, suppress
 
 Script = Callable[[bytes], AsyncGenerator[bytes, None]]
-"""What is sent, piece by piece, in reply to the head of a request."""
+"""Function from a request's head to the parts of the reply."""
 
 
 class RawServer:
-    """Its address, and the heads of the requests that came."""
+    """The server's address, and the heads of all received requests."""
 
     def __init__(self) -> None:
         self.url, self.requests = "", list[bytes]()
@@ -64,7 +64,7 @@ def raw_server(script: Script) -> Iterator[RawServer]:
 
 
 def reply(body: bytes, *headers: str, status: str = "200 OK", length: object = None) -> Script:
-    """A whole reply, with these headers and its own length or another."""
+    """Return a script that sends a complete reply with these headers, and optionally a wrong length."""
 
     async def send(_: bytes) -> AsyncGenerator[bytes, None]:
         lines = [f"HTTP/1.1 {status}", f"Content-Length: {len(body) if length is None else length}", *headers, "", ""]

@@ -1,4 +1,4 @@
-"""Servers that run beside a test, in a thread of their own."""
+"""Servers in a separate thread for the duration of a test."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from aiohttp import web
 
 @contextmanager
 def serving(app: web.Application) -> Iterator[str]:
-    """Serve an application on loopback; its address."""
+    """Serve an application on loopback; yield its address."""
     loop = asyncio.new_event_loop()
     ready = threading.Event()
     found: list[str] = []
@@ -27,10 +27,10 @@ def serving(app: web.Application) -> Iterator[str]:
     def run() -> None:
         asyncio.set_event_loop(loop)
         runner = loop.run_until_complete(start())
-        loop.call_soon(ready.set)  # not before: the word to stop would end the start, and be lost
+        loop.call_soon(ready.set)  # not earlier, since stopping the loop during the start would be lost
         loop.run_forever()
         loop.run_until_complete(runner.cleanup())
-        left = asyncio.all_tasks(loop)  # requests that hang
+        left = asyncio.all_tasks(loop)  # hanging requests
         for task in left:
             task.cancel()
         loop.run_until_complete(asyncio.gather(*left, return_exceptions=True))

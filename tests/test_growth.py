@@ -1,7 +1,7 @@
-"""The time to read a text grows with its length and no faster, whatever the text is.
+"""The time to parse a text is linear in its length for every text.
 
-Every regular expression in the package is found in the source, every parser by its signature, and each is given texts
-made to be hard: runs of one character, nested JSON, and near-matches of each expression.
+All regular expressions are found in the package's source, and all parsers by their signature. Each is tested with
+difficult texts: runs of one character, nested JSON, and near-matches of each expression.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ except ImportError:  # Python 3.10
     import sre_parse as _parser
 
 ROOT = Path(creval.__file__).parent
-# Written for what matplotlib, an SVG's only author here, and the fake server's own prompts hold.
+# These only parse trusted text, such as SVG files by matplotlib or creval's own prompts.
 OWN_TEXT = ("reporting.plots.files", "testing.", "touchstone.", "cli.help_text")
 METHODS = ("match", "fullmatch", "search", "split", "sub", "subn", "findall", "finditer")
 
@@ -59,7 +59,7 @@ def is_foreign(name: str) -> bool:
 
 @cache
 def patterns() -> dict[str, tuple[re.Pattern[str], tuple[str, ...]]]:
-    """Each expression of the package, by where it stands, with the methods by which it is used."""
+    """Return each regular expression of the package by its location, with the methods that are called on it."""
     found: dict[str, tuple[re.Pattern[str], tuple[str, ...]]] = {}
     used: dict[str, set[str]] = {}
     for name in filter(is_foreign, modules()):
@@ -73,7 +73,7 @@ def patterns() -> dict[str, tuple[re.Pattern[str], tuple[str, ...]]]:
                 continue
             if isinstance(owner, ast.Name | ast.Attribute) and ast.unparse(owner) != "re":
                 own = ast.unparse(owner).rpartition(".")[2]
-                # A private name is used in its module; a public one, or an attribute, anywhere.
+                # A private name is only used in its module; a public one or an attribute may be used anywhere.
                 used.setdefault(f"{name}.{own}" if own.isupper() and own[0] == "_" else own, set()).add(method)
             elif node.args and isinstance(node.args[0], ast.Constant) and isinstance(node.args[0].value, str):
                 flags = re.IGNORECASE if "IGNORECASE" in ast.unparse(node) or "re.I" in ast.unparse(node) else 0
@@ -81,19 +81,19 @@ def patterns() -> dict[str, tuple[re.Pattern[str], tuple[str, ...]]]:
     for name in filter(is_foreign, modules()):
         try:
             module = importlib.import_module(name)
-        except ImportError:  # of an extra that is not installed
+        except ImportError:  # an extra is not installed
             continue
         for key, value in vars(module).items():
             uses = used.get(f"{name}.{key}") or used.get(key) or {"match"}
             for at, pattern in enumerate(compiled(value)):
                 if isinstance(pattern.pattern, str):
-                    # Those that are passed on are tried at the beginning of a line or of a text.
+                    # Expressions without a method call are passed to functions that use `match`.
                     found.setdefault(f"{name}.{key}.{at}", (pattern, tuple(uses)))
     return found
 
 
 def compiled(value: object) -> Iterator[re.Pattern[str]]:
-    """The expressions in a value of a module: itself, its elements, what an object of ours holds."""
+    """Yield the expressions in a module's value: the value itself, its items, or attributes of creval's objects."""
     if isinstance(value, re.Pattern):
         yield value
     elif isinstance(value, list | tuple):
@@ -209,7 +209,7 @@ PIECES = (
 
 
 def hostile(length: int) -> Iterator[tuple[str, str]]:
-    """Texts of a length, with names: runs and repeated pieces, behind words that open something, before an end."""
+    """Yield names and texts of a length: runs and repeated pieces, with and without the start of an answer."""
     for piece in (*RUNS, *PIECES):
         body = piece * (length // len(piece))
         yield repr(piece), body + "\0"
@@ -220,7 +220,7 @@ def hostile(length: int) -> Iterator[tuple[str, str]]:
 
 
 def near_matches(pattern: re.Pattern[str], length: int) -> Iterator[tuple[str, str]]:
-    """Texts that match an expression up to a repeat, which goes on and on, and then do not; and common runs."""
+    """Yield texts that match an expression up to a long repeat and then fail, and long runs of common characters."""
     for run in ("\n", " ", "0", "a", "*", '"', "\\", "a ", "{"):
         yield f"run {run!r}", run * (length // len(run)) + "\0"
     for at, (before, run) in enumerate(repeats(_parser.parse(pattern.pattern, pattern.flags))):
@@ -230,7 +230,7 @@ def near_matches(pattern: re.Pattern[str], length: int) -> Iterator[tuple[str, s
 
 
 def repeats(parsed: Any, before: str = "") -> Iterator[tuple[str, str]]:
-    """What stands before each unbounded repeat in an expression, as text, and what it repeats."""
+    """Yield, for each unbounded repeat in an expression, a text that matches the part before it, and the repeat."""
     for operation, argument in parsed:
         name = str(operation)
         if "REPEAT" in name:
@@ -254,7 +254,7 @@ def repeats(parsed: Any, before: str = "") -> Iterator[tuple[str, str]]:
 
 
 def characters_of(parsed: Any) -> list[str]:
-    """Some characters of a repeated class, if it is one."""
+    """Return some characters of a character class; empty if the expression is not one."""
     if len(parsed) != 1 or str(parsed[0][0]) != "IN" or str(parsed[0][1][0][0]) == "NEGATE":
         return []
     found = [character_in([item]) for item in parsed[0][1]]
@@ -262,7 +262,7 @@ def characters_of(parsed: Any) -> list[str]:
 
 
 def sample_of(parsed: Any) -> str:
-    """A text that an expression matches, or nearly does."""
+    """Return a text that an expression matches, at least nearly."""
     text = ""
     for operation, argument in parsed:
         name = str(operation)
@@ -298,7 +298,7 @@ def character_in(items: Any) -> str:
 
 
 def rebuilt(items: Any) -> str:
-    """A character class as it was written."""
+    """Return the source of a character class."""
     parts = []
     for operation, argument in items:
         if str(operation) == "LITERAL":
@@ -312,21 +312,21 @@ def rebuilt(items: Any) -> str:
 
 
 SIZES = (500, 2_000, 8_000)
-FLOOR = 0.004  # seconds: what is quicker is not compared
-MOST = 9.0  # times as long for a text four times as long; a square takes 16
+FLOOR = 0.004  # seconds; shorter times are not compared
+MOST = 9.0  # allowed ratio of times for a text four times as long; quadratic time has the ratio 16
 
 
 def seconds(read: Reader, text: str, repeats: int = 1) -> float:
     best = float("inf")
     for _ in range(repeats):
-        began = time.thread_time()  # of the processor, which a busy machine does not lengthen much
+        began = time.thread_time()  # CPU time, which depends little on the machine's load
         read(text)
         best = min(best, time.thread_time() - began)
     return best
 
 
 def slow(read: Reader, texts: Callable[[int], Iterator[tuple[str, str]]], sizes: tuple[int, ...] = SIZES) -> list[str]:
-    """The kinds of text for which the time grows faster than the length."""
+    """Return the kinds of text for which the time grows faster than the length."""
     found = []
     longest = dict(texts(sizes[-1]))
     by_size = [dict(texts(size)) for size in sizes[:-1]] + [longest]
@@ -334,7 +334,7 @@ def slow(read: Reader, texts: Callable[[int], Iterator[tuple[str, str]]], sizes:
         before = seconds(read, by_size[0][kind])
         for size, group in zip(sizes[1:], by_size[1:], strict=True):
             taken = seconds(read, group[kind])
-            # A busy machine makes one time long, not the shortest of several.
+            # Measure again: load can make a single time long, but not the shortest of several.
             if taken > FLOOR and taken > MOST * before:
                 taken = seconds(read, group[kind], 4)
                 before = seconds(read, by_size[sizes.index(size) - 1][kind], 4)
@@ -387,7 +387,7 @@ def _quiet(read: Reader, text: str) -> None:
 
 
 def parsers() -> dict[str, Reader]:
-    """Every public function of the package that reads one text, and those above."""
+    """Return all public functions of the package that parse one text, and `READERS`."""
     found = dict(READERS)
     for package in ("parsing", "building", "providers", "core", "metrics", "benchmarks", "prompts", "web"):
         for name in (name for name in modules() if name.startswith(f"creval.{package}.")):

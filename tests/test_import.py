@@ -1,4 +1,4 @@
-"""The package is light to import."""
+"""Importing the package is fast and loads no heavy library."""
 
 from __future__ import annotations
 

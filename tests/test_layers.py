@@ -1,4 +1,4 @@
-"""Packages import only what stands below them, wherever the import is written."""
+"""Packages import only from lower layers, also inside functions."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 import creval
 
 ROOT = Path(creval.__file__).parent
-# From the lowest to the highest. Packages of one line do not import each other.
+# From the lowest to the highest. Packages in the same line do not import each other.
 LAYERS = (
     ("core", "registry"),
     ("parsing", "prompts", "providers", "stats", "store"),
@@ -29,8 +29,8 @@ LAYERS = (
     ("cli",),
 )
 RANK = {package: rank for rank, packages in enumerate(LAYERS) for package in packages}
-# Packages whose members do not import each other, with the modules that members share. A folder in
-# such a package is one member, unless it is listed itself.
+# Packages whose members do not import each other, with the modules that all members may import. A subpackage is one
+# member, unless it is listed itself.
 SHARED = {
     "benchmarks": set[str](),
     "judges": {"base", "judge_spec"},
@@ -41,12 +41,12 @@ SHARED = {
         *("control_maps", "object_detection", "pixel_distance", "requested_text"),
     },
 }
-# Names that modules of several packages may have.
+# Module names that may occur in several packages.
 PATTERNS = {"__init__", "base", "protocol", "release", "builder", "pipeline", "files", "review", "app"}
 
 
 def imported(path: Path, root: Path = ROOT) -> Iterator[tuple[int, str]]:
-    """Each import of a module of creval, with its line: `from creval import x` counts as well."""
+    """Yield all imports of creval's modules with their lines, including `from creval import x`."""
     here = ["creval", *path.relative_to(root).parts[:-1]]
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
@@ -103,7 +103,7 @@ def test_no_import_escapes_the_test(tmp_path: Path, text: str) -> None:
 
 
 def siblings(path: Path, root: Path = ROOT) -> Iterator[str]:
-    """Each import of one member of a package by another; those who open members may."""
+    """Yield all imports between members of a package, except by the modules that members share."""
     own = path.relative_to(root).with_suffix("").parts
     for line, name in imported(path, root):
         parts = name.split(".")[1:]
@@ -147,7 +147,7 @@ def test_no_import_of_a_sibling_escapes_the_test(tmp_path: Path, module: str, te
 
 
 def repeated(names: Iterator[tuple[str, str]]) -> dict[str, list[str]]:
-    """Names that occur in more than one place, with the places."""
+    """Return the names that occur in more than one place, with the places."""
     found: dict[str, list[str]] = {}
     for name, place in dict.fromkeys(names):
         found.setdefault(name, []).append(place)

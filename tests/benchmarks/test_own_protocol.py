@@ -65,7 +65,7 @@ def test_a_protocol_has_one_name() -> None:
 def test_a_scale_does_not_replace_a_shipped_one() -> None:
     own = Own()
     own.scales = (NamedChoice("0-10", ("bad", "good")),)
-    with pytest.raises(CrevalError, match="creval has the answer scale '0-10' already"):
+    with pytest.raises(CrevalError, match="creval already has a built-in answer scale '0-10'"):
         own.register_scales()
 
 

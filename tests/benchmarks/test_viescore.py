@@ -75,7 +75,7 @@ def test_it_can_be_put_to_any_dataset(miniature: Path, tmp_path: Path) -> None:
         done = judge(benchmark, edits, spec, tmp_path / "run", Settings())
         assert server.stats["requests"] == 2 * 18 * 2, "a call for each pair of scores"
         assert (done.expected_answers, done.unanswered) == (144, 0)
-        with pytest.raises(CrevalError, match="holds a run of the protocol"):
+        with pytest.raises(CrevalError, match="is a run with the protocol"):
             judge(open_benchmark(miniature), edits, spec, tmp_path / "run", Settings())
     with open_run(tmp_path / "run") as run:
         card = score_run(run, resamples=100)

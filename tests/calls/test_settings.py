@@ -38,5 +38,5 @@ def test_a_judge_is_told_how_often_it_is_asked() -> None:
 def test_counts_that_nobody_means_are_refused(name: str, most: int) -> None:
     make: Callable[..., JudgeSettings] = JudgeSettings
     assert getattr(make(**{name: most}), name) == most
-    with pytest.raises(CrevalError, match=f"`{name}` takes up to {most:,}, not 1,000,000,000"):
+    with pytest.raises(CrevalError, match=f"`{name}` must be {most:,} or less, not 1,000,000,000"):
         make(**{name: 10**9})

@@ -1,4 +1,4 @@
-"""A benchmark's metrics: who gives each, from one pass over its probes."""
+"""The metrics of a benchmark, found in one pass over its probes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from creval.core.schema import OVERALL, ScoreSchema
 
 
 class Counted(Protocol):
-    """One question and one measurement of each sample."""
+    """A protocol with one question and one measurement per sample."""
 
     name = "counted"
     schema = ScoreSchema((), None, (OVERALL,))

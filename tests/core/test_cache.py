@@ -1,4 +1,4 @@
-"""What is made once from files."""
+"""Cached folders with data derived from files."""
 
 from __future__ import annotations
 

@@ -27,11 +27,11 @@ def test_results_come_in_the_order_of_jobs() -> None:
 
 
 def test_a_process_that_was_killed_gets_a_sentence() -> None:
-    with pytest.raises(CrevalError, match="Repeat the command"):
+    with pytest.raises(CrevalError, match="Run the command again"):
         list(parallel_map(killed, range(4)))
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="processes are killed otherwise there")
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGKILL")
 def test_none_is_left_when_the_one_that_started_them_is_killed() -> None:
     script = (
         "import time\nfrom creval.core.concurrency import spawn_process_pool\n"
@@ -51,4 +51,4 @@ def test_none_is_left_when_the_one_that_started_them_is_killed() -> None:
         except ProcessLookupError:
             return
         time.sleep(0.1)
-    raise AssertionError("the worker goes on")
+    raise AssertionError("the worker is still running")

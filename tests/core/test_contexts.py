@@ -1,4 +1,4 @@
-"""A context that threads share."""
+"""Contexts that threads share."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def test_the_first_enters_and_the_last_leaves() -> None:
         shared.__enter__()
         with shared:
             assert seen == ["in"]
-        assert seen == ["in"], "somebody is still inside"
+        assert seen == ["in"], "the first one has not left yet"
         shared.__exit__()
         assert seen == ["in", "out"]
         seen.clear()

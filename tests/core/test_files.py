@@ -31,7 +31,7 @@ def test_the_whole_file_is_read(tmp_path: Path, size: int) -> None:
 
 
 def test_a_file_that_comes_in_short_pieces_is_read_in_few(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As some network drives bring it."""
+    """Some network drives return short reads."""
     content = bytes(n % 251 for n in range(1_000_000))
     (tmp_path / "a").write_bytes(content)
     read, sizes = os.read, []
@@ -84,7 +84,7 @@ def test_a_copy_is_there_as_a_whole_or_not_at_all(tmp_path: Path) -> None:
     assert (tmp_path / "new" / "b").read_bytes() == b"\x00\xff"
     with pytest.raises(FileNotFoundError):
         atomic_copy(tmp_path / "none", tmp_path / "new" / "b")
-    assert (tmp_path / "new" / "b").read_bytes() == b"\x00\xff", "what was there stays"
+    assert (tmp_path / "new" / "b").read_bytes() == b"\x00\xff", "the old file remains"
     assert [one.name for one in (tmp_path / "new").iterdir()] == ["b"]
 
 
@@ -102,7 +102,7 @@ def test_only_regular_files_of_a_size_are_read(tmp_path: Path) -> None:
     (tmp_path / "zero").symlink_to("/dev/zero")
     (tmp_path / "loop").symlink_to("loop")
     cases = {
-        "a": "more than 99 bytes, the limit",
+        "a": "larger than 99 bytes, the limit",
         "pipe": "it is a pipe, not a file",
         "socket": "it is a socket or a device, not a file",
         "zero": "it is a device, not a file",
@@ -120,7 +120,7 @@ def test_a_file_that_grows_while_it_is_read_stays_within_its_limit(
 ) -> None:
     (tmp_path / "a").write_bytes(b"x")
     monkeypatch.setattr(os, "read", lambda _, size: b"x" * size)
-    with pytest.raises(OSError, match="more than 1 MB"):
+    with pytest.raises(OSError, match="larger than 1 MB"):
         read_bytes(tmp_path / "a", 1 << 20)
 
 
@@ -146,7 +146,7 @@ def test_a_full_disk_is_said_with_the_file(tmp_path: Path, monkeypatch: pytest.M
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.skipif(os.name == "nt", reason="the time of creation")
+@pytest.mark.skipif(os.name == "nt", reason="st_ctime is the time of creation on Windows")
 def test_a_file_that_only_its_change_time_betrays_has_another_signature(tmp_path: Path) -> None:
     path = tmp_path / "answers.json"
     path.write_text("yes")

@@ -1,4 +1,4 @@
-"""Files that were made to do harm are refused in a sentence, soon, and in little memory."""
+"""Malicious image files are refused with an error, quickly and in little memory."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from creval.core.images import (
 )
 from tests.hostile_images import PIXELS, REFUSED, TAKEN, chunk, plain_png, png, saved, tags, write_sparse
 
-SECONDS = 2.0  # of the processor
+SECONDS = 2.0  # CPU time
 
 
 def within(width: int, height: int) -> tuple[int, int]:
@@ -52,7 +52,7 @@ def test_what_does_harm_is_refused_before_it_does(tmp_path: Path, name: str) -> 
         try:
             look(path)
         except ImageError as error:
-            assert str(path) in str(error)  # noqa: PT017 (some do not look far enough)
+            assert str(path) in str(error)  # noqa: PT017 (some functions do not read far enough to fail)
     assert time.process_time() - start < SECONDS
 
 
@@ -92,7 +92,7 @@ def test_an_image_without_pixels_is_not_sent_as_it_is(tmp_path: Path) -> None:
 
 def test_the_limit_of_bytes_is_said(tmp_path: Path) -> None:
     write_sparse(b"\x89PNG\r\n\x1a\n", (256 << 20) + 1, tmp_path / "a.png")
-    with pytest.raises(ImageError, match="more than 256 MB"):
+    with pytest.raises(ImageError, match="larger than 256 MB"):
         encode_image(tmp_path / "a.png")
 
 
@@ -100,7 +100,7 @@ def test_the_limit_of_pixels_is_said(tmp_path: Path) -> None:
     path = tmp_path / "a.png"
     path.write_bytes(png(10_001, 10_000, PIXELS))
     for use in (open_image, read_image_size, encode_image):
-        with pytest.raises(ImageError, match="10001 x 10000 pixels; more than 100 million are not opened"):
+        with pytest.raises(ImageError, match="10001 x 10000 pixels; the limit is 100 million"):
             use(path)
 
 
@@ -125,7 +125,7 @@ def test_a_small_budget_lets_one_thread_in_at_a_time() -> None:
     lock = threading.Lock()
 
     def work(pixels: int) -> None:
-        with budget.reserve(pixels), budget.reserve(1000):  # what is reserved inside counts once
+        with budget.reserve(pixels), budget.reserve(1000):  # a nested reservation does not count
             with lock:
                 inside[0] += pixels
                 most[0] = max(most[0], inside[0])
@@ -139,7 +139,7 @@ def test_a_small_budget_lets_one_thread_in_at_a_time() -> None:
     for thread in threads:
         thread.join(5)
     assert 60 < most[0] <= 100
-    with budget.reserve(1000):  # more than there is waits to be alone, and no longer
+    with budget.reserve(1000):  # more than the whole budget: waits only until no other pixels are reserved
         pass
 
 
@@ -150,7 +150,7 @@ def test_exif_that_refers_to_itself_is_known() -> None:
 
 
 def measured(code: str, *arguments: object) -> tuple[int, float, str]:
-    """The most memory of a process in MB, how long it took, and what it said."""
+    """Return a process's peak memory in MB, its duration in seconds, and its output."""
     report = "print(next(l.split()[1] for l in open('/proc/self/status') if l.startswith('VmHWM')), file=sys.stderr)"
     start = time.monotonic()
     done = subprocess.run(
@@ -171,7 +171,7 @@ def test_memory_does_not_grow_with_threads(tmp_path: Path) -> None:
         "list(P(3).map(lambda _: e(sys.argv[1], lambda w, h: (64, 64)).width, range(3)))"
     )
     memory, _, said = measured(code, tmp_path / "a.png")
-    # An image takes 81 MB in grey and 324 MB in RGB, and there is room for one.
+    # An image takes 81 MB in grey and 324 MB in RGB, and the budget allows one.
     assert memory < 600, said
 
 
@@ -191,5 +191,5 @@ def test_what_is_too_large_for_a_request_is_not_sent(tmp_path: Path) -> None:
     path = tmp_path / "a.png"
     noise = np.random.default_rng(0).integers(0, 256, 33 << 20, dtype=np.uint8).tobytes()
     path.write_bytes(png(4096, 4096, chunk(b"IDAT", noise)))
-    with pytest.raises(ImageError, match="33 MB, and at most 32 MB are sent"):
+    with pytest.raises(ImageError, match="33 MB; the limit for a request is 32 MB"):
         encode_for_request(path, None)

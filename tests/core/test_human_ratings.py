@@ -38,7 +38,7 @@ def test_ratings_are_in_percent_of_their_scale(file: Path) -> None:
 
 def test_a_scale_must_be_stated(file: Path) -> None:
     file.write_text("rater,sample,model,rating\nann,s1,A,4\n")
-    with pytest.raises(CrevalError, match="add a column `scale`"):
+    with pytest.raises(CrevalError, match="Add a column `scale`"):
         read_human_ratings(file)
     assert read_human_ratings(file, RatingScale(0, 5)).ratings[0].value == 80.0
 
@@ -73,12 +73,12 @@ def test_what_cannot_be_taken_is_counted_and_not_mended(file: Path) -> None:
     found = read_human_ratings(file, RatingScale(1, 5))
     assert [rating.value for rating in found.ratings] == [50.0, 100.0]
     assert {(row.reason, row.rows, row.line) for row in found.skipped_rows} == {
-        ("the same thing is said again", 1, 3),
-        ("the rating lies outside its scale", 1, 4),
-        ("the rating is no number", 2, 5),
+        ("the row repeats another one", 1, 3),
+        ("the rating is outside its scale", 1, 4),
+        ("the rating is not a number", 2, 5),
         ("the row has too few cells", 1, 6),
         ("the row names no model", 1, 7),
-        ("the same thing is said in two ways", 3, 9),
+        ("another row contradicts it", 3, 9),
     }
 
 
@@ -86,7 +86,7 @@ def test_scores_of_any_metric(file: Path) -> None:
     file.write_text("model,metric,score\nA,VIEScore,6.02\nB,VIEScore,7.17\nB,VIEScore,x\n")
     found = read_score_file(file)
     assert found.rows == (ScoreRow("", "A", "VIEScore", 6.02), ScoreRow("", "B", "VIEScore", 7.17))
-    assert found.skipped_rows[0][:2] == ("the score is no number", 1)
+    assert found.skipped_rows[0][:2] == ("the score is not a number", 1)
 
 
 @pytest.mark.parametrize(
@@ -94,11 +94,11 @@ def test_scores_of_any_metric(file: Path) -> None:
     [
         ("", "It has no columns"),
         ("a,b\n1,2\n", "It has a, b"),
-        ("model,model,rating\n", "names a column twice"),
-        ("model;rating;scale\nA;3;1-5\n", "is separated by semicolons"),
+        ("model,model,rating\n", "two columns of the same name"),
+        ("model;rating;scale\nA;3;1-5\n", "separates its cells by semicolons"),
         ("model,rating,scale\n", "It has no rows"),
-        ("model,rating,scale\nA,7,1-5\n", "line 2: the rating lies outside its scale"),
-        ("first,second,choice\nA,B,C\n", "neither of the two models"),
+        ("model,rating,scale\nA,7,1-5\n", "line 2: the rating is outside its scale"),
+        ("first,second,choice\nA,B,C\n", "neither one of the two models"),
     ],
 )
 def test_a_file_of_something_else_is_said_to_be(file: Path, content: str, sentence: str) -> None:
@@ -118,7 +118,7 @@ def test_a_scale_has_two_ends(text: str) -> None:
     assert parse_rating_scale(text) == (1.0, 5.0)
     assert parse_rating_scale("-1-1") == (-1.0, 1.0)
     for wrong in ("5", "5-1", "1-1", "a-b", "", "1-1" + "0" * 400):
-        with pytest.raises(CrevalError, match="is no scale"):
+        with pytest.raises(CrevalError, match="is not a scale"):
             parse_rating_scale(wrong)
 
 

@@ -1,4 +1,4 @@
-"""Any picture a user may have opens upright, in RGB, on white; the rest becomes a sentence."""
+"""Images of any kind open upright, in RGB, on white; all other files raise a clear error."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_it_is_turned_as_its_exif_says(
     image = open_image(tmp_path / "a.jpg")
     assert image.size == size
     assert near(image.getpixel(red_at), RED)
-    assert image.getexif().get(0x0112, 1) == 1, "nobody turns it a second time"
+    assert image.getexif().get(0x0112, 1) == 1, "the orientation is not applied twice"
 
 
 def test_broken_exif_does_not_hide_the_image(tmp_path: Path) -> None:
@@ -187,7 +187,7 @@ def test_truncated_files_are_damaged(tmp_path: Path, suffix: str) -> None:
     noise = np.random.default_rng(0).integers(0, 255, (64, 64, 3), dtype=np.uint8)
     Image.fromarray(noise).save(path)
     path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
-    with pytest.raises(ImageError, match=rf"a\.{suffix} is (damaged|not an image)"):
+    with pytest.raises(ImageError, match=rf"a\.{suffix} is (damaged|not a supported image)"):
         open_image(path)
 
 
@@ -195,10 +195,10 @@ def test_what_is_no_image_is_named(tmp_path: Path) -> None:
     cases = {
         "empty.png": (b"", r"empty \(0 bytes\)"),
         "page.png": (b"<!DOCTYPE html><html>", "error page"),
-        "error.jpg": (b'{"error": "rate limit"}', "holds text"),
-        "noise.jpg": (b"\x00\x01\x02\x03" * 50, "not an image that creval reads"),
+        "error.jpg": (b'{"error": "rate limit"}', "contains text"),
+        "noise.jpg": (b"\x00\x01\x02\x03" * 50, "not a supported image"),
         "phone.heic": (b"\x00\x00\x00\x18ftypheic\x00\x00\x00\x00", "HEIC"),
-        "vector.eps": (b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 10 10\n", "not an image"),
+        "vector.eps": (b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 10 10\n", "not a supported image"),
     }
     for name, (content, sentence) in cases.items():
         (tmp_path / name).write_bytes(content)
@@ -291,7 +291,7 @@ def test_what_is_fitted_is_jpeg_of_that_size(tmp_path: Path) -> None:
     image = Image.open(io.BytesIO(sent.content))
     assert image.size == (200, 100)
     assert near(image.getpixel((20, 50)), RED)
-    assert sent.digest == file_digest(path), "the file's, not the sent picture's"
+    assert sent.digest == file_digest(path), "the digest of the file, not of the sent image"
 
 
 def test_a_jpeg_that_fits_is_not_encoded_again(tmp_path: Path) -> None:
@@ -325,8 +325,8 @@ def test_many_threads_may_encode_at_once(tmp_path: Path) -> None:
     with ThreadPoolExecutor(8) as pool:
         sent = list(pool.map(lambda _: encode_image(path, half).content, range(64)))
     assert len(set(sent)) == 1
-    with pytest.warns(UserWarning, match="still heard"):
-        warnings.warn("still heard", UserWarning, stacklevel=1)
+    with pytest.warns(UserWarning, match="still shown"):
+        warnings.warn("still shown", UserWarning, stacklevel=1)
 
 
 @pytest.mark.parametrize("suffix", ["jpg", "png", "webp"])
@@ -336,7 +336,7 @@ def test_what_is_cut_off_is_not_sent_as_it_is(tmp_path: Path, suffix: str) -> No
     Image.fromarray(generator.integers(0, 255, (200, 200, 3), dtype=np.uint8)).save(path)
     whole = path.read_bytes()
     path.write_bytes(whole + b"\0" * 16)
-    assert encode_image(path).content == path.read_bytes(), "what stands behind the end does no harm"
+    assert encode_image(path).content == path.read_bytes(), "bytes after the end do no harm"
     path.write_bytes(whole[: len(whole) // 2])
     for fit in (None, same):
         with pytest.raises(ImageError, match="damaged"):
@@ -366,7 +366,7 @@ def test_modes_that_servers_read_wrongly_are_not_sent_as_they_are(tmp_path: Path
 
 @pytest.mark.parametrize("content", [b"", b"<html>", b"\x89PNG\r\n\x1a\n", b"GIF89a"])
 def test_content_that_is_no_image(content: bytes) -> None:
-    with pytest.raises(ImageError, match=r"the picture is (damaged|not an image)"):
+    with pytest.raises(ImageError, match=r"the image is (damaged|not a supported image)"):
         decode_image(content)
 
 
@@ -382,4 +382,4 @@ def test_a_glance_sees_what_is_cut_off(tmp_path: Path, kind: str) -> None:
         check_header(part)
     assert missing_image_reason([whole, part], check_header).startswith(f"in the benchmark, part.{kind} is damaged")
     part.write_bytes(whole.read_bytes() + bytes(3000))
-    check_header(part)  # what stands behind a picture does not matter
+    check_header(part)  # bytes after the end of an image do not matter

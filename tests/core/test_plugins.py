@@ -57,7 +57,7 @@ def test_what_is_registered_again_takes_the_place_of_the_first(shapes: Registry[
 
 
 def test_errors_name_what_is_wrong(shapes: Registry[object]) -> None:
-    with pytest.raises(CrevalError, match="creval has the test shape 'path' already"):
+    with pytest.raises(CrevalError, match="creval already has a built-in test shape 'path'"):
         shapes.register("path", 1)
     with pytest.raises(CrevalError, match="no test shape 'fin'; did you mean 'fine'"):
         shapes.get("fin")

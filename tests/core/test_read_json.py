@@ -46,5 +46,5 @@ def test_other_numbers_and_texts_are_as_they_are() -> None:
 def test_a_json_file_of_three_gigabytes_is_refused_before_it_is_read(tmp_path: Path) -> None:
     with (tmp_path / "a.json").open("wb") as file:
         file.truncate(3 << 30)
-    with pytest.raises(CrevalError, match=r"a\.json cannot be read: it has more than 64 MB, the limit"):
+    with pytest.raises(CrevalError, match=r"a\.json cannot be read: it is larger than 64 MB, the limit"):
         read_json(tmp_path / "a.json")

@@ -1,4 +1,4 @@
-"""Secrets that must not be shown, and words that only look like them."""
+"""Secrets are hidden, and words that only look like secrets are not."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_secrets_in_addresses_are_hidden_before_a_message_exists(text: str) -> N
         "panel:openai:a@http://h:1/v1+openai:b@https://g/v1",
         "openai:@cf/meta/llama-3.2-11b",
         "claude-3-5@20240620 at http://host:8000/v1",
-        "a picture@2x.png, 12:30, see https://host/a?size=3&page=keyword",
+        "an image@2x.png, 12:30, see https://host/a?size=3&page=keyword",
         "command:python edit.py {source} {output}",
     ],
 )
@@ -112,7 +112,7 @@ def test_hiding_takes_time_that_grows_with_length_only() -> None:
         for size in (20_000, 80_000):
             text = part * (size // len(part))
             tries = []
-            for _ in range(3):  # a collection of garbage can fall into one of them
+            for _ in range(3):  # garbage collection can slow down one of them
                 began = time.process_time()
                 hide_words(f"@{text}=")
                 tries.append(time.process_time() - began)

@@ -210,7 +210,7 @@ def test_a_reply_that_follows_the_request_and_the_schema_is_read(contract: Answe
 
 def test_several_answers_become_one() -> None:
     assert CONTRACT.reduce([1.0, 1.0, 0.0]) == 1.0
-    assert CONTRACT.reduce([1.0, 0.0]) is None  # a tie is no answer
+    assert CONTRACT.reduce([1.0, 0.0]) is None  # a tie has no value
     assert CONTRACT.reduce([0.9, 0.6, 0.0]) == pytest.approx(0.5)  # probabilities: their mean
     assert TEN.reduce([7.0, 8.0, 8.0]) == pytest.approx(23 / 3)
 

@@ -44,9 +44,9 @@ def test_a_composite_of_what_nobody_asks_is_left_out() -> None:
     assert SCHEMA.with_probed_metrics({"IF", "VC", "VQ"}) is SCHEMA
     alone = SCHEMA.with_probed_metrics({"IF"})
     assert (alone.composite, alone.ranking_column, alone.columns) == (None, "IF", ("IF", "VC", "VQ"))
-    assert alone.formula == "no S, because nothing is asked for VC and VQ; ranked by IF"
+    assert alone.formula == "no S, because there are no questions for VC and VQ; ranked by IF"
     weighed = SCHEMA.with_weights({"IF": 1, "VC": 1})
-    assert weighed.with_probed_metrics({"IF", "VC"}) is weighed, "what weighs nothing need not be there"
+    assert weighed.with_probed_metrics({"IF", "VC"}) is weighed, "a metric without weight is not needed"
     assert SCHEMA.with_probed_metrics(set()) is SCHEMA
 
 

@@ -1,4 +1,4 @@
-"""Tables as spreadsheets, scripts and strangers write them."""
+"""Tables as written by spreadsheets, scripts and people."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def test_time_grows_with_length_only(line: str, tmp_path: Path) -> None:
     def seconds(lines: int) -> float:
         path = table(tmp_path, "id,text\n" + line * lines)
         taken = []
-        for _ in range(3):  # a collection of garbage can fall into one of them
+        for _ in range(3):  # garbage collection can slow down one of them
             start = time.process_time()
             read_table(path)
             taken.append(time.process_time() - start)

@@ -48,7 +48,7 @@ def test_what_others_need_is_left_alone(tmp_path: Path) -> None:
     mine = temporary_path(tmp_path)
     names = {
         mine.name: "of this process",
-        mine.name.replace(str(os.getpid()), str(os.getppid())): "of another that runs",
+        mine.name.replace(str(os.getpid()), str(os.getppid())): "of another running process",
         f".creval-tmp-00000000-{2**22 + 1}-0": "of another machine",
         ".creval-tmp-notes.txt": "a name of the user's",
         "creval-results": "a name of the user's",

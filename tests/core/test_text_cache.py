@@ -1,4 +1,4 @@
-"""What is read in foreign texts is kept in bounded memory."""
+"""The cache of parsed texts takes bounded memory."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_a_full_cache_is_emptied_and_a_long_text_is_not_kept() -> None:
     read("x" * 5_000)
     read("x" * 5_000)
     read("first")
-    assert calls == ["first", "x" * 5_000, "x" * 5_000], "a long text displaces nothing"
+    assert calls == ["first", "x" * 5_000, "x" * 5_000], "a long text is not cached and evicts no other entry"
     for number in range(100):
         read(f"text {number}")
     read("first")
@@ -46,7 +46,7 @@ def test_replies_with_long_keys_take_bounded_memory() -> None:
         find_json_entries(f"{{{keys}}}")
     current, _ = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    # 5.4 MB of keys; the three caches that they go through hold 16 MB at most, of which keys are half.
+    # The keys take 5.4 MB. The three caches involved take at most 16 MB, half of it for keys.
     assert current < 20_000_000
     tracemalloc.start()
     for number in range(30):

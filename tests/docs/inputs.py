@@ -246,12 +246,14 @@ def _table_3(folder: Path) -> None:
 def _strategies(folder: Path) -> None:
     """Write the benchmark, the edits and the run of docs/howto/strategies.md."""
     build_touchstone(folder / "bench", 9, 4)
-    strategies = {"direct": [], "sequential": ["sequential"], "best3": ["best-of:3", "--judge", "noisy:0.9,0.8"]}
-    for model, strategy in strategies.items():
-        options = ["--strategy", *strategy] if strategy else []
-        edits = folder / "outputs" / model
-        right("edit", folder / "bench", "--editor", "touchstone:forgetful", "--out", edits, *options)
-    edits = [folder / "outputs" / model for model in strategies]
+    options = {
+        "direct": [],
+        "sequential": ["--strategy", "sequential"],
+        "best3": ["--strategy", "best-of:3", "--judge", "noisy:0.9,0.8"],
+    }
+    edits = [folder / "outputs" / model for model in options]
+    for out in edits:
+        right("edit", folder / "bench", "--editor", "touchstone:forgetful", "--out", out, *options[out.name])
     right("judge", folder / "bench", "--edits", *edits, "--judge", "truth", "--run", folder / "runs" / "ways")
 
 

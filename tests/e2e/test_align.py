@@ -119,7 +119,7 @@ def test_what_is_left_out_is_said(tmp_path: Path) -> None:
         file.write("ann,s1,A,B,Z\nann,s1,A,\x1b[31mX,A\nann,nowhere,A,B,A\n")
     done = creval("align", "--scores", scores, "--human", human)
     assert done.returncode == 0
-    assert "1 row left out: the choice is neither of the two models, nor `tie`" in done.stderr
+    assert "1 row left out: the choice is neither one of the two models nor `tie`" in done.stderr
     assert "2 of people's words are about what has no score" in done.stderr
     assert "\x1b[31m" not in done.stderr + done.stdout
     found = parsed("align", "--scores", scores, "--human", human)
@@ -132,10 +132,10 @@ def test_wrong_usage_gets_a_sentence(run: Path, tmp_path: Path) -> None:
     assert "either the folder of a run or --scores" in wrong("align", "--human", human)
     assert "either the folder" in wrong("align", run, "--scores", scores, "--human", human)
     assert "--human" in wrong("align", run)
-    assert "no file of ratings" in wrong("align", run, "--human", scores)
+    assert "neither the columns of ratings" in wrong("align", run, "--human", scores)
     assert "no model and sample in common" in wrong("align", run, "--human", human)
-    assert "for a run" in wrong("align", "--scores", scores, "--human", human, "--strict")
-    assert "--lower is for --scores" in wrong("align", run, "--human", human, "--lower", "IF")
+    assert "go with a run" in wrong("align", "--scores", scores, "--human", human, "--strict")
+    assert "--lower goes with --scores only" in wrong("align", run, "--human", human, "--lower", "IF")
     assert "no metric 'FID'" in wrong("align", "--scores", scores, "--human", human, "--lower", "FID")
-    assert "is no scale" in wrong("align", run, "--human", human, "--scale", "five")
+    assert "is not a scale" in wrong("align", run, "--human", human, "--scale", "five")
     assert "No such file" in wrong("align", run, "--human", tmp_path / "none.csv")

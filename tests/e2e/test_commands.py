@@ -364,4 +364,4 @@ def test_ctrl_c_says_that_it_stopped(tmp_path: Path) -> None:
     command = [sys.executable, "-c", script, *where]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (130, "creval: stopped.\n")
-    assert "holds nothing yet" in wrong("score", run)
+    assert "is an empty run" in wrong("score", run)

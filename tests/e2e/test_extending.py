@@ -179,7 +179,7 @@ def test_the_docs_show_the_package() -> None:
 
 
 def test_names_that_are_taken_or_unknown() -> None:
-    with pytest.raises(CrevalError, match="creval has the metric 'ssim' already"):
+    with pytest.raises(CrevalError, match="creval already has a built-in metric 'ssim'"):
         registry.metrics.register("ssim", object)  # type: ignore[arg-type]
     with pytest.raises(CrevalError, match="no editor 'fold'; did you mean 'folder'"):
         registry.editors.get("fold")

@@ -169,7 +169,7 @@ def test_two_at_once_on_one_folder(miniature: Path, tmp_path: Path) -> None:
             time.sleep(0.01)
         second = creval(*given)
         assert second.returncode == 2
-        assert "another creval is writing" in second.stderr
+        assert "another creval process is writing" in second.stderr
         assert first.wait() == 0
 
 

@@ -115,7 +115,7 @@ def test_a_benchmark_with_if_questions_alone_needs_no_weights(tmp_path: Path, ju
     given = ("judge", folder, "--edits", tmp_path / "ModelA", tmp_path / "ModelB", "--judge", judge, "--run", run)
     assert creval(*given, "--protocol", "creval").returncode == 0
     scored = creval("score", run)
-    assert "no S, because nothing is asked for VC and VQ; ranked by IF" in " ".join(
+    assert "no S, because there are no questions for VC and VQ; ranked by IF" in " ".join(
         (scored.stdout + scored.stderr).split()
     )
     assert re.search(r"model +IF *\n", scored.stdout)
@@ -169,7 +169,7 @@ def test_a_name_is_the_title_everywhere(tmp_path: Path, judge: str) -> None:
     with looking_at(run) as client:
         page = client.get("/").text
     assert "<title>Cats &amp; &lt;rain&gt; · creval</title>" in page
-    assert "Scores on Cats &amp; &lt;rain&gt; <small>asked as viescore</small>" in page
+    assert "Scores on Cats &amp; &lt;rain&gt; <small>protocol viescore</small>" in page
     assert creval("plot", run, "forest", "--out", tmp_path / "forest.svg").returncode == 0
     drawn = (tmp_path / "forest.svg").read_text()
     assert "Cats &amp; &lt;rain&gt; (own-samples), asked as viescore" in drawn

@@ -90,7 +90,7 @@ def test_a_changed_editor_is_asked_about(bench: Path, write: Any) -> None:
     assert colours(run_of(bench, editor, limit=2).run()) == {"red": 2}
     write("blue")
     for begin in (EditRun.estimate, EditRun.run):
-        with pytest.raises(CrevalError, match=r"M was made with another version of .*\.(py|txt) changed\. `keep_old`"):
+        with pytest.raises(CrevalError, match=r"M was made with another version of .*\.(py|txt) changed\. Use"):
             begin(run_of(bench, editor))
     assert colours() == {"red": 2}, "nothing was touched"
     (expected,) = run_of(bench, editor, choice=KEEP).estimate()

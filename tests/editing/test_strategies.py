@@ -283,14 +283,14 @@ def test_a_folder_says_what_is_not_there_and_why(bench: Path, tmp_path: Path) ->
     assert found[samples[1].id].reason == "content filter: not this"
     assert found[samples[0].id].metadata["size"] == [768, 768]
     evil = {EditKey("M", "../out"): Edit(EditKey("M", "../out"))}
-    with pytest.raises(CrevalError, match="leads out of"):
+    with pytest.raises(CrevalError, match="points outside of"):
         save_edits(folder, StrategyResult(edits=evil))
 
 
 @pytest.mark.parametrize("name", ["../out", "a/../../out", "/out", "..", ".", "a/.", "x" * 250, "\0"])
 def test_names_that_no_file_in_the_folder_can_have(tmp_path: Path, name: str) -> None:
-    assert invalid_path_reason(tmp_path, name).startswith("has a name that ")
-    with pytest.raises(CrevalError, match=r"^the sample .* has a name that"):
+    assert invalid_path_reason(tmp_path, name).startswith("has a")
+    with pytest.raises(CrevalError, match=r"^the sample .* has an?"):
         sample_image_stem(tmp_path, name)
     lost = Edit(EditKey("M", name), EditStatus.FAILED, reason="its name")
     save_edits(tmp_path / "M", StrategyResult(edits={lost.key: lost}))

@@ -69,7 +69,7 @@ def test_a_run_whose_voices_have_an_address_goes_on_under_them(miniature: Path, 
             database.execute("UPDATE manifest SET value = ? WHERE key = 'judge'", (json.dumps(old),))
         assert ask(miniature, tmp_path / "run", f"openai:fake@{url}/v1").progress.requests_sent == 0
         assert ask(miniature, tmp_path / "run", f"openai:fake@{url}/v1", limit=3).progress.requests_sent == 3
-        with pytest.raises(CrevalError, match="holds a run of the judge"):
+        with pytest.raises(CrevalError, match="is a run with the judge"):
             ask(miniature, tmp_path / "run", f"openai:other@{url}/v1")
     with open_run(tmp_path / "run") as run:
         assert list(run.count_answers_by_voice()) == [(old, 0)]
@@ -115,9 +115,9 @@ def test_rehearsal_answers_and_a_judges_are_never_in_one_run(
     with serving(rehearsing.app()) as url, serving(FakeServer().app()) as real:
         ask(miniature, tmp_path / "rehearsed", f"rehearsal:m@{url}/v1")
         ask(miniature, tmp_path / "real", f"openai:m@{real}/v1")
-        with pytest.raises(CrevalError, match="holds a run of the judge 'rehearsal:m', not of 'openai:m'"):
+        with pytest.raises(CrevalError, match="is a run with the judge 'rehearsal:m', not 'openai:m'"):
             ask(miniature, tmp_path / "rehearsed", f"openai:m@{real}/v1")
-        with pytest.raises(CrevalError, match="holds a run of the judge 'openai:m', not of 'rehearsal:m'"):
+        with pytest.raises(CrevalError, match="is a run with the judge 'openai:m', not 'rehearsal:m'"):
             ask(miniature, tmp_path / "real", f"rehearsal:m@{url}/v1")
         with pytest.raises(CrevalError, match="cannot be mixed"):
             ask(miniature, tmp_path / "panel", f"panel:rehearsal:m@{url}/v1+openai:m@{real}/v1")

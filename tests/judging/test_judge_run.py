@@ -343,7 +343,7 @@ def test_a_run_is_asked_in_one_way(miniature: Path, tmp_path: Path) -> None:
         ):
             with pytest.raises(CrevalError, match=sentence):
                 ask(miniature, tmp_path / "run", spec, limit=1, **changed)
-        with pytest.raises(CrevalError, match="holds a run of the judge"):
+        with pytest.raises(CrevalError, match="is a run with the judge"):
             ask(miniature, tmp_path / "run", other)
 
 
@@ -376,7 +376,7 @@ def test_images_that_are_absent_or_broken_are_said_and_never_scored(miniature: P
         done = judge(open_benchmark(miniature), [edits], spec, tmp_path / "run")
     assert done.missing_edits == {"Poor": {EditStatus.ABSENT: len(names) - 4}}
     assert list(done.progress.unreadable_edits) == [f"Poor/{Path(names[3]).stem}"]
-    assert "holds text" in next(iter(done.progress.unreadable_edits.values()))
+    assert "contains text" in next(iter(done.progress.unreadable_edits.values()))
     assert done.unmatched_files == [f"{edits}/stranger.png"]
     assert (done.expected_answers, done.unanswered) == (45, 0)
     assert done.share_unanswered == 15 / 60, "what could not be opened was not answered either"

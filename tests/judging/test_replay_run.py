@@ -59,7 +59,7 @@ def test_a_run_takes_one_benchmark_and_one_judge(miniature: Path, tmp_path: Path
     benchmark = open_benchmark(miniature)
     replay(benchmark, miniature / "answers", tmp_path / "run")
     shutil.copytree(miniature / "answers", tmp_path / "other")
-    with pytest.raises(CrevalError, match=r"holds a run of the judge 'recorded:answers'"):
+    with pytest.raises(CrevalError, match=r"is a run with the judge 'recorded:answers'"):
         replay(benchmark, tmp_path / "other", tmp_path / "run")
 
 

@@ -1,4 +1,4 @@
-"""One parser reads every reply: what it reads, and what it leaves unanswered."""
+"""Parsing of judges' replies: accepted formats, and replies that leave a question unanswered."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def test_two_verdicts_for_one_question_are_none() -> None:
     assert statuses("\n".join([*ALL, entry(2, "Yes")])) == ["answered", "ambiguous", "answered"]
     assert statuses('{"question_id": "Q1", "answer": "Yes", "answer": "No"}')[0] == "ambiguous"
     assert parse_reply("\n".join([*ALL, entry(2, "Yes")]), QUESTIONS)[1].raw_answer == "No | Yes"
-    assert values("\n".join([*ALL, entry(2, "No")])) == READ, "the same twice is one answer"
+    assert values("\n".join([*ALL, entry(2, "No")])) == READ, "a repeated answer is one answer"
 
 
 def test_not_applicable_stays_unanswered_with_that_word() -> None:
@@ -135,7 +135,7 @@ def test_repeated_labels_go_by_order_or_by_wording() -> None:
     twice = [*QUESTIONS, *(q._replace(id=f"IF/{n}") for n, q in enumerate(QUESTIONS, 4))]
     in_order = "\n".join([*ALL, entry(1, "No"), entry(2, "No"), entry(3, "No")])
     assert values(in_order, twice) == [*READ, 0.0, 0.0, 0.0]
-    assert values("\n".join(ALL), twice) == READ * 2, "the same words are the same question"
+    assert values("\n".join(ALL), twice) == READ * 2, "equal texts are the same question"
     assert values("Q1: Yes", twice) == [None] * 6
 
 
@@ -196,7 +196,7 @@ def test_one_question_and_more_words_than_wanted(reply: str, value: float | None
     assert values(reply, QUESTIONS[:1]) == [value]
 
 
-# Pieces of which replies are made, sound and unsound, none of which answers the second question.
+# Valid and malformed parts of replies. None of them answers the second question.
 PIECES = st.sampled_from(
     [
         *(entry(n, word) for n in (1, 3) for word in ("Yes", "No", "Not applicable", "maybe")),

@@ -1,4 +1,4 @@
-"""Replies that could fool a reader, each with the right reading, worked out by hand."""
+"""Misleading replies, each with the correct reading, worked out by hand."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ YES = '{"Q1": {"explanation": "the hat is red", "answer": "Yes"}}'
 SEVEN = '{"Q1": {"explanation": "a good edit", "answer": 7}}'
 EXAMPLE = get_scale("yes/no").reply_format(["Q1"]).splitlines()[1]
 
-# The reading is a value, or the status of a reply that has none: a(mbiguous), m(issing), u(nreadable), i(napplicable).
+# The reading is a value or a status: a(mbiguous), m(issing), u(nreadable), i(napplicable).
 READINGS: dict[str, list[tuple[str, float | str]]] = {
     "the prompt's example is no answer": [
         (EXAMPLE, "m"),

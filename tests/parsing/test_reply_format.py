@@ -45,7 +45,7 @@ def test_a_format_is_its_words_with_a_schema() -> None:
     ],
 )
 def test_servers_that_are_strict_take_every_schema(form: ReplyFormat) -> None:
-    """They want an object outermost, all fields required, and no others."""
+    """Strict servers require an object at the top level, all fields required, and no additional ones."""
     assert form.schema["type"] == "object"
     for each in objects_in(form.schema):
         assert each["required"] == list(each["properties"])

@@ -1,4 +1,4 @@
-"""Questions and instructions are read in every form, and nothing is read that is not there."""
+"""Parsing of written questions and instructions in every format, without guessing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ways to damage a store: what a disk, a transfer, an editor of databases or a stranger can do to it."""
+"""Ways to damage a store, as by a faulty disk or transfer, a database editor or an attacker."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ TEXTS = ["", "null", "[]", "{}", "5", '"x"', "[" * 100_000, "NaN", "{", '{"a": 1
 
 
 def damage(database: Path, seed: int) -> str:
-    """Damage a database in one of many ways; return which."""
+    """Damage a database in one of many ways; return a description."""
     chance = random.Random(seed)
     ways: list[Callable[[Path, random.Random], str]] = [
         flip_bytes,
@@ -66,7 +66,7 @@ def change_schema(database: Path, chance: random.Random) -> str:
                 f"DROP TABLE {name}; CREATE VIEW {name} AS SELECT 1 AS {column}",
             ]
         statement = chance.choice(statements)
-        with contextlib.suppress(sqlite3.Error):  # a view that refers to it forbids some
+        with contextlib.suppress(sqlite3.Error):  # fails for columns that a view uses
             connection.executescript(statement)
         return statement
 
@@ -80,7 +80,7 @@ def delete_rows(database: Path, chance: random.Random) -> str:
 
 
 def change_cell(database: Path, chance: random.Random) -> str:
-    """Put any value into any cell. Columns are declared without NOT NULL meanwhile, as flipped bytes can have it."""
+    """Set any cell to any value. NOT NULL is lifted during the change, because flipped bytes can violate it, too."""
     with opened(database) as connection:
         table = chance.choice(filled_tables(connection))
         columns = [row[1] for row in connection.execute(f"PRAGMA table_info({table})")]
@@ -106,7 +106,7 @@ def change_json(database: Path, chance: random.Random) -> str:
 
 
 def change_leaf(value: Any, chance: random.Random) -> Any:
-    """Return JSON with one part replaced or left out."""
+    """Return JSON with one part replaced or removed."""
     if isinstance(value, Mapping) and value and chance.random() < 0.85:
         key = chance.choice(list(value))
         if chance.random() < 0.2:

@@ -1,4 +1,4 @@
-"""The file of answers that runs share."""
+"""The cache of answers that runs share."""
 
 from __future__ import annotations
 
@@ -67,11 +67,11 @@ def test_the_command_shows_and_prunes() -> None:
 @pytest.mark.parametrize(
     ("given", "sentence"),
     [
-        ((), "say what to delete: --older-than 30d, --to 1GB or --judge"),
+        ((), "give what to delete: --older-than 30d, --to 1GB or --judge"),
         (("--older-than", "soon"), "--older-than takes a time such as 30d, not 'soon'"),
         (("--to", "-1GB"), "--to takes a size such as 1GB"),
         (("--to", "9" * 400), "--to takes a size such as 1GB"),
-        (("--judge", "openai:unknown"), "holds no answers of 'openai:unknown'"),
+        (("--judge", "openai:unknown"), "has no answers of 'openai:unknown'"),
     ],
 )
 def test_wrong_prunes_get_a_sentence(given: tuple[str, ...], sentence: str) -> None:
@@ -102,7 +102,7 @@ def test_a_file_that_is_no_cache_gets_a_sentence() -> None:
     path = answer_cache_path()
     path.parent.mkdir(parents=True)
     path.write_text("no database" * 100)
-    with pytest.raises(CrevalError, match="may be deleted"):
+    with pytest.raises(CrevalError, match="you can delete it"):
         library.cache()
     assert creval("cache").returncode == 2
 
@@ -147,7 +147,7 @@ def test_a_cache_that_everybody_can_write_is_not_believed(place: str) -> None:
     path.chmod(0o777)
     cache = AnswerCache()
     assert cache.get([b"openai:m 0"]) == {}
-    assert f"everybody can write to {path}" in cache.problem
+    assert f"{path} is writable by everybody" in cache.problem
 
 
 def test_threads_and_processes_write_at_once() -> None:

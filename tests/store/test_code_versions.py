@@ -1,4 +1,4 @@
-"""What follows where an editor has changed since a folder was begun."""
+"""Continuing a folder after the editor's code has changed."""
 
 from __future__ import annotations
 
@@ -23,22 +23,22 @@ def test_a_change_stops_unless_a_choice_is_made() -> None:
     first = go_on(None, OLD)
     assert go_on(first, OLD) == first
     assert go_on(first, OLD, REDO) == first, "without a change there is nothing to redo"
-    with pytest.raises(CrevalError, match=r"another version of y: a\.py changed\. `keep_old` keeps .* another `out`"):
+    with pytest.raises(CrevalError, match=r"another version of y: a\.py changed\. Use `keep_old` .* another `out`"):
         go_on(first, NEW)
-    with pytest.raises(CrevalError, match="exclude each other"):
+    with pytest.raises(CrevalError, match="cannot be combined"):
         go_on(first, NEW, ChangeChoice(keep_old=True, redo=True))
 
 
 def test_which_versions_stay_in_use() -> None:
     kept = go_on(go_on(None, OLD), NEW, KEEP)
     assert (kept.number, kept.usable) == (1, [1, 0])
-    assert go_on(kept, NEW).usable == [1, 0], "the choice is remembered"
+    assert go_on(kept, NEW).usable == [1, 0], "the choice is stored"
     back = go_on(kept, OLD, KEEP)
-    assert (back.usable, back.label) == ([2, 1, 0], kept.entries[0]["version"]), "the same code has the same name"
+    assert (back.usable, back.label) == ([2, 1, 0], kept.entries[0]["version"]), "the same code has the same version"
     redone = go_on(back, NEW, REDO)
     assert (redone.number, redone.usable) == (3, [3])
     without = go_on(kept, NEW, REDO)
-    assert (without.number, without.usable) == (1, [1]), "what was kept of the older version is dropped after all"
+    assert (without.number, without.usable) == (1, [1]), "results of the older version are no longer in use"
     assert (without.drops(kept.entries), kept.drops(kept.entries), go_on(None, OLD).drops(())) == (True, False, False)
 
 
@@ -56,7 +56,7 @@ def test_changes_in_words() -> None:
     now = {"files": {"a": "2", "c": "1", "d": "1"}, "revision": "y", "versions": {"torch": "2"}}
     assert list(find_changes(before, now)) == [
         "a changed",
-        "b is gone",
+        "b was removed",
         "d is new",
         "revision was x and is y",
         "torch was 1 and is 2",

@@ -1,4 +1,4 @@
-"""Databases of strangers: opening one touches no other file and takes bounded time and memory."""
+"""Untrusted databases: opening one changes no other file, and takes bounded time and memory."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from creval.store.provenance import read_call_costs
 
 
 def write_hot_journal(database: Path) -> Path:
-    """Leave a journal as a killed writer does, beside the file that it has half written."""
+    """Leave a journal and a half-written file, as a killed writer does."""
     work = database.with_name("work.db")
     shutil.copy(database, work)
     with contextlib.closing(sqlite3.connect(work, isolation_level=None)) as writing:
@@ -41,7 +41,7 @@ def write_hot_journal(database: Path) -> Path:
 
 
 def add_super_journal(journal: Path, name: Path) -> None:
-    """Append the record by which a journal names the journal of a transaction over several files."""
+    """Append a super-journal record, with which a journal names the journal of a transaction over several files."""
     path = os.fsencode(name)
     with journal.open("ab") as file:
         file.write(struct.pack(">I", 2**30 // 4096 + 1) + path)
@@ -60,7 +60,7 @@ READERS: list[Callable[[Path], object]] = [open_run, RunLookup, RunWriter, read_
 
 
 def test_sqlite_itself_deletes_what_a_journal_names(run: Path, tmp_path: Path) -> None:
-    """The reason for the check: without it, the other tests would pass for no reason."""
+    """Show that the attack works without the check, so that the other tests are meaningful."""
     (tmp_path / "thesis.tex").write_text("years of work")
     add_super_journal(write_hot_journal(run / DATABASE), tmp_path / "thesis.tex")
     with contextlib.closing(sqlite3.connect(run / DATABASE)) as opened:
@@ -69,7 +69,7 @@ def test_sqlite_itself_deletes_what_a_journal_names(run: Path, tmp_path: Path) -
 
 
 def write_journal_that_is_the_database(database: Path, name: Path) -> None:
-    """Let a database and its journal be one file, which names another one only after it was played back."""
+    """Make a database and its journal one file, which names another file only after the rollback."""
     content = database.read_bytes()
     (size,) = struct.unpack(">H", content[16:18])
     add_super_journal(database.with_name("record"), name)
@@ -77,7 +77,7 @@ def write_journal_that_is_the_database(database: Path, name: Path) -> None:
     pages = [content[at : at + size] for at in range(0, len(content), size)] + [record.rjust(size, b"\0")]
     journal = bytes.fromhex("d9d505f920a163d7") + struct.pack(">IIIII", len(pages), 0, len(pages), 512, size)
     journal = journal.ljust(512, b"\0")
-    for number in range(len(pages), 0, -1):  # the first page, which replaces this head, comes last
+    for number in range(len(pages), 0, -1):  # the first page comes last, because it replaces this header
         page = pages[number - 1]
         checksum = sum(page[at] for at in range(size - 200, 0, -200))
         journal += struct.pack(">I", number) + page + struct.pack(">I", checksum)
@@ -98,7 +98,7 @@ def test_a_journal_that_is_the_database_deletes_nothing(
 
 
 def test_a_run_whose_database_has_a_second_name_is_read_and_not_written(run: Path, tmp_path: Path) -> None:
-    """As `cp -al` makes them: a writer would change the copy as well."""
+    """`cp -al` creates hard links: a writer would change the copy as well."""
     os.link(run / DATABASE, tmp_path / "backup.db")
     with open_run(run) as opened:
         assert opened.manifest["judge"] == "j"
@@ -154,11 +154,11 @@ def test_links_and_pipes_beside_a_database_are_refused(end: str, run: Path, tmp_
     beside = run / f"{DATABASE}{end}"
     beside.symlink_to(tmp_path / "elsewhere")
     for opened in (open_run, RunWriter):
-        with pytest.raises(UnusableDatabaseError, match=f"{end} is not a file"):
+        with pytest.raises(UnusableDatabaseError, match=f"{end} is not a regular file"):
             opened(run)
     beside.unlink()
     os.mkfifo(beside)
-    with pytest.raises(UnusableDatabaseError, match=f"{end} is not a file"):
+    with pytest.raises(UnusableDatabaseError, match=f"{end} is not a regular file"):
         open_run(run)
     assert (tmp_path / "elsewhere").read_text() == "mine"
 
@@ -171,10 +171,10 @@ def test_nothing_is_written_through_links(run: Path, tmp_path: Path) -> None:
     FeatureCacheFile(run).put("m", {"a": np.ones(2)})
     (run / DATABASE).rename(tmp_path / "moved.db")
     (run / DATABASE).symlink_to(tmp_path / "moved.db")
-    with pytest.raises(UnusableDatabaseError, match="is a link, which creval does not write through"):
+    with pytest.raises(UnusableDatabaseError, match="is a symbolic link, and creval does not write through links"):
         RunWriter(run)
     with open_run(run) as opened:
-        assert opened.manifest["judge"] == "j", "reading through a link is no harm"
+        assert opened.manifest["judge"] == "j", "reading through a link is safe"
     assert (tmp_path / "places.sqlite").read_bytes() == before
 
 
@@ -189,27 +189,27 @@ def execute(database: Path, script: str) -> None:
         (
             "DROP TABLE manifest; CREATE VIEW manifest AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 "
             "FROM n) SELECT i AS key, zeroblob(1000000) AS value FROM n",
-            "its table manifest is not as creval made it",
+            "its table manifest was changed",
         ),
         (
             "DROP TABLE subsets; CREATE TABLE subsets (name TEXT AS (hex(zeroblob(100000000))), sample TEXT)",
-            "its table subsets is not as creval made it",
+            "its table subsets was changed",
         ),
         (
             "DROP VIEW answers; CREATE VIEW answers AS SELECT * FROM verdicts, verdicts, verdicts",
-            "its view answers is not as creval made it",
+            "its view answers was changed",
         ),
         (
             "CREATE TRIGGER more AFTER INSERT ON replies BEGIN DELETE FROM edits; END",
-            "it has the trigger more, which creval did not make",
+            "it has the trigger more, which creval did not create",
         ),
         (
             "CREATE INDEX costly ON verdicts (hex(zeroblob(100000000)))",
-            "it has the index costly, which creval did not make",
+            "it has the index costly, which creval did not create",
         ),
         ("DROP TABLE voices", "its table voices is missing"),
         ("DROP INDEX verdicts_once", "its index verdicts_once is missing"),
-        ("ALTER TABLE edits DROP COLUMN reason", "its table edits is not as creval made it"),
+        ("ALTER TABLE edits DROP COLUMN reason", "its table edits was changed"),
     ],
 )
 def test_only_the_tables_that_creval_made_are_read(script: str, said: str, run: Path) -> None:
@@ -234,7 +234,7 @@ def test_a_cache_whose_table_is_a_view_is_replaced(tmp_path: Path) -> None:
 
 
 def test_a_table_without_end_is_interrupted(run: Path) -> None:
-    """Each page of the tree has the same page as all of its children: 150 ** 6 rows in eight pages."""
+    """In each page of the tree, all children are the same page: 150 ** 6 rows in eight pages."""
     size = 4096
     with contextlib.closing(sqlite3.connect(run / DATABASE)) as made:
         made.execute("PRAGMA journal_mode = DELETE")

@@ -1,4 +1,4 @@
-"""A damaged database: whatever is damaged, commands end with a result or with a sentence that says what is wrong."""
+"""Damaged databases: commands either give a result, or end with an error that describes the damage."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ REFUSED = EditStatus.REFUSED
 
 @pytest.fixture(scope="module")
 def stores(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run, a folder of edits and a built benchmark, as far as the database goes."""
+    """Write the databases of a run, a folder of edits and a built benchmark."""
     folder = tmp_path_factory.mktemp("stores")
     maker = EditProvenance("openai:e", "best-of:2", 3, CallCosts(3, 0.2, 5.0), judge="openai:j").to_dict()
     answers = {"A": {"s1": "++-?", "s2": "+-+-", "s3": "++++"}, "B": {"s1": "--++", "s2": REFUSED, "s3": "+--+"}}
@@ -61,7 +61,7 @@ def put_reply(store: RunWriter, caller: str, key: EditKey, text: str) -> None:
 
 
 def read_for_writing(folder: Path) -> None:
-    """Read what commands do that continue a folder."""
+    """Read everything that commands read when they continue a folder."""
     with RunWriter(folder) as store:
         for name in ("manifest", "edits", "models", "sample_ids", "total_cost", "voices"):
             getattr(store, name)
@@ -125,12 +125,12 @@ def test_damage_ends_in_a_sentence_in_reports_and_exports(stores: Path, tmp_path
 @pytest.mark.parametrize(
     ("statement", "said"),
     [
-        ("UPDATE verdicts SET value = 'none' WHERE rowid = 1", "a row of verdicts has text as its value"),
+        ("UPDATE verdicts SET value = 'none' WHERE rowid = 1", "in a row of verdicts, value has the type text"),
         ("UPDATE samples SET tags = '[1]' WHERE id = 's1'", "in a row of samples, tags is list"),
-        ("UPDATE samples SET detail = '{' WHERE id = 's1'", "the detail of a row of samples is not JSON"),
-        ("UPDATE probes SET detail = '{\"new\": 1}' WHERE id = 'IF/1'", "detail has the field 'new'"),
-        ("DELETE FROM samples WHERE id = 's1'", "a row of probes refers to a sample that is not there"),
-        ("DELETE FROM edits WHERE sample = 's1'", "a row of asks refers to a edit that is not there"),
+        ("UPDATE samples SET detail = '{' WHERE id = 's1'", "in a row of samples, detail is not JSON"),
+        ("UPDATE probes SET detail = '{\"new\": 1}' WHERE id = 'IF/1'", "detail has the unknown field 'new'"),
+        ("DELETE FROM samples WHERE id = 's1'", "a row of probes refers to a sample that does not exist"),
+        ("DELETE FROM edits WHERE sample = 's1'", "a row of asks refers to an edit that does not exist"),
         ("UPDATE edits SET sample = CAST(x'ff' AS TEXT) WHERE id = 1", "UTF-8"),
         ("UPDATE manifest SET value = '7' WHERE key = 'protocol'", "its manifest/protocol is int"),
         ("UPDATE manifest SET value = 'creval' WHERE key = 'judge'", "its manifest is not JSON"),
@@ -146,7 +146,7 @@ def test_what_is_damaged_is_said(statement: str, said: str, stores: Path, tmp_pa
     shutil.copytree(stores / "run", tmp_path / "run")
     with closing(sqlite3.connect(tmp_path / "run" / DATABASE)) as made, made:
         made.execute(statement)
-    with pytest.raises(CrevalError, match=rf"creval\.db is damaged: .*{said}.*\. Restore it from a copy"):
+    with pytest.raises(CrevalError, match=rf"creval\.db is damaged: .*{said}.*\. Restore it from a backup"):
         creval.score(tmp_path / "run", resamples=10)
 
 
@@ -158,7 +158,7 @@ def test_an_error_that_damage_does_not_explain_stays_what_it_is(stores: Path) ->
 
 
 def test_questions_of_ones_own_are_no_damage(tmp_path: Path) -> None:
-    """They have metrics that the manifest names, and no protocol."""
+    """Runs on users' samples have metrics from the manifest, and no protocol of their own."""
     with RunWriter(tmp_path) as store, store.transaction():
         question = Question("Kept/1", "Kept", "Is the dog there?", "yes/no", "Yes", "Yes")
         store.put_samples([(Sample("s1", "do"), [question])], {})
@@ -167,7 +167,7 @@ def test_questions_of_ones_own_are_no_damage(tmp_path: Path) -> None:
         _ = 1 / 0
     with RunWriter(tmp_path) as store, store.transaction():
         store.put_manifest({"question_metrics": ["Followed"]})
-    with pytest.raises(CrevalError, match="a row of probes has the metric 'Kept'"), open_run(tmp_path):
+    with pytest.raises(CrevalError, match="a row of probes has the unknown metric 'Kept'"), open_run(tmp_path):
         _ = 1 / 0
 
 
@@ -177,21 +177,21 @@ def test_damage_is_found_where_models_have_labels(stores: Path, tmp_path: Path) 
         made.execute("INSERT INTO manifest VALUES ('labels', '{\"A\": \"Model A\"}')")
         made.execute("UPDATE edits SET system = x'ff' WHERE id = 1")
     with (
-        pytest.raises(CrevalError, match="a row of edits has blob as its system"),
+        pytest.raises(CrevalError, match="in a row of edits, system has the type blob"),
         open_run(tmp_path / "run", labels=True),
     ):
         raise TypeError
 
 
 def test_edits_of_a_damaged_folder_are_not_taken_for_edits_without_history(stores: Path, tmp_path: Path) -> None:
-    """What was refused would otherwise be absent, and its costs nothing."""
+    """Without the check, a refused edit would count as absent, and its costs as zero."""
     shutil.copytree(stores / "edits", tmp_path / "edits")
     samples = [Sample(name, "do") for name in SAMPLES]
     known = read_folder_metadata(tmp_path / "edits", "A", samples)
     assert known.edits["s2"].status is REFUSED
     with closing(sqlite3.connect(tmp_path / "edits" / DATABASE)) as made, made:
         made.execute("UPDATE edits SET status = 'gone' WHERE sample = 's2'")
-    with pytest.raises(CrevalError, match="a row of edits has the status 'gone'"):
+    with pytest.raises(CrevalError, match="a row of edits has the unknown status 'gone'"):
         read_folder_metadata(tmp_path / "edits", "A", samples)
 
 
@@ -205,5 +205,5 @@ def test_shapes() -> None:
     assert shape_error({"a": 1, "d": {"y": [None]}}, shape, "it") == "it/d/y/0 is NoneType"
     assert shape_error({"a": 1, "b": ["\ud800"]}, shape, "it") == "it/b/0 is not text"
     assert shape_error([], shape, "it") == "it is list"
-    assert shape_error({"a": 1, "z": 2}, {CLOSED: True, "a!": int}, "it") == "it has the field 'z'"
+    assert shape_error({"a": 1, "z": 2}, {CLOSED: True, "a!": int}, "it") == "it has the unknown field 'z'"
     assert shape_error({"a": 1}, {CLOSED: True, "a!": int}, "it") == ""

@@ -23,7 +23,7 @@ def test_other_databases_and_files_are_not_runs(tmp_path: Path) -> None:
     connection = sqlite3.connect(tmp_path / DATABASE)
     connection.execute("CREATE TABLE t (a)")
     connection.close()
-    with pytest.raises(CrevalError, match="not one of creval's"):
+    with pytest.raises(CrevalError, match="was not created by creval"):
         open_run(tmp_path)
     (tmp_path / DATABASE).write_bytes(b"no database at all" * 100)
     with pytest.raises(CrevalError, match="is not a run"):

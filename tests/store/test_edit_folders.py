@@ -1,4 +1,4 @@
-"""Folders of edits: a folder's name is the system's, a stem the sample's."""
+"""Folders of edits: the folder's name is the model, a file's stem the sample."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SAMPLES = [
 
 @pytest.fixture(autouse=True)
 def sources(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The samples' sources are there, from where one stands."""
+    """Create the samples' sources in the working directory."""
     monkeypatch.chdir(tmp_path_factory.mktemp("bench"))
     Path("images").mkdir()
     for sample in SAMPLES:
@@ -71,19 +71,19 @@ def test_a_name_can_be_given(tmp_path: Path) -> None:
     first, second = folder(tmp_path, "x/out", "a.png"), folder(tmp_path, "y/out", "a.png")
     found = find_edits([first, f"Other={second}"], SAMPLES)
     assert found.models == ("out", "Other")
-    with pytest.raises(CrevalError, match="both called 'out'"):
+    with pytest.raises(CrevalError, match="have the same name 'out'"):
         find_edits([first, second], SAMPLES)
 
 
 @pytest.mark.parametrize(
     ("files", "sentence"),
     [
-        ((), "holds no pictures"),
-        (("notes.txt",), "holds no pictures"),
+        ((), "contains no images"),
+        (("notes.txt",), "contains no images"),
         (("z.png",), "has the name of a sample"),
-        (("a.png", "a.jpg"), "two pictures for sample 'a'"),
-        (("a.png", "photo one.png"), "two pictures for sample 'a'"),
-        (("a.png", "a--0.png"), "two pictures for sample 'a'"),
+        (("a.png", "a.jpg"), "two images for sample 'a'"),
+        (("a.png", "photo one.png"), "two images for sample 'a'"),
+        (("a.png", "a--0.png"), "two images for sample 'a'"),
     ],
 )
 def test_what_cannot_be_right(tmp_path: Path, files: tuple[str, ...], sentence: str) -> None:
@@ -93,7 +93,7 @@ def test_what_cannot_be_right(tmp_path: Path, files: tuple[str, ...], sentence: 
 
 def test_folders_that_are_none(tmp_path: Path) -> None:
     inner = folder(tmp_path, "outputs/ModelA", "a.png")
-    with pytest.raises(CrevalError, match=r"Give each model's own: `edits` .*ModelA"):
+    with pytest.raises(CrevalError, match=r"Give one per model: `edits` .*ModelA"):
         find_edits([inner.parent], SAMPLES)
     with pytest.raises(CrevalError, match="does not exist"):
         find_edits([tmp_path / "nowhere"], SAMPLES)
@@ -104,7 +104,7 @@ def test_folders_that_are_none(tmp_path: Path) -> None:
 
 
 def told(folder: Path, samples: Sequence[Sample]) -> dict[str, Edit]:
-    """That the first sample's picture has a name of its own, and that the last cannot be done."""
+    """Declare an image with another name for the first sample, and the last sample as unsupported."""
     first, last = samples[0].id, samples[-1].id
     reason = "line 1 of unsupported.txt"
     return {
@@ -129,15 +129,15 @@ def test_what_a_folder_says_of_its_edits(tmp_path: Path) -> None:
 
 def test_a_folder_that_contradicts_itself(tmp_path: Path) -> None:
     made = folder(tmp_path, "M", "one.png", "c.png")
-    with pytest.raises(CrevalError, match=r"holds c.png, and says that it has none: line 1 of"):
+    with pytest.raises(CrevalError, match=r"contains c.png, but its metadata declares no image .*: line 1 of"):
         find_edits([made], SAMPLES, read_model_outputs=told)
     (made / "c.png").rename(made / "a.png")
-    with pytest.raises(CrevalError, match=r"two pictures for sample 'a': one.png and a.png"):
+    with pytest.raises(CrevalError, match=r"two images for sample 'a': one.png and a.png"):
         find_edits([made], SAMPLES, read_model_outputs=told)
 
 
 def test_what_the_benchmark_lacks_nobody_could_make(tmp_path: Path) -> None:
-    """Whoever made the folder; where a picture is there, it is one."""
+    """This applies to folders of any origin. An existing image counts, even if an input is broken."""
     made = folder(tmp_path, "M", "one.png")
     Path("images/b&ü.jpg").unlink()
     Path("images/shared.png").write_bytes(b"")
@@ -160,7 +160,7 @@ def test_links_inside_and_of_the_folder_itself_are_followed(tmp_path: Path) -> N
     (tmp_path / "Link").symlink_to(here, target_is_directory=True)
     other = folder(tmp_path, "Other", "a.png")
     (other / "b.png").symlink_to(here / "a.png")
-    (other / "c.png").symlink_to(Path("images/shared.png").absolute())  # a source, which is shown anyway
+    (other / "c.png").symlink_to(Path("images/shared.png").absolute())  # a source, which judges see anyway
     found = find_edits([tmp_path / "Link", other], SAMPLES)
     assert [edit.key.sample for edit in found.edits if edit.status is EditStatus.DONE] == ["a", "b", "c"] * 2
 
@@ -174,8 +174,8 @@ def test_a_link_that_leads_out_of_the_folders_is_refused(tmp_path: Path, inner: 
     place.symlink_to(private / "b.png")
     with pytest.raises(CrevalError, match=r"b\.png is a link to .*private/b\.png, outside of the folders") as caught:
         find_edits([mine], samples)
-    assert f"`edits` Mine={private}" in str(caught.value), "a way out"
-    assert len(find_edits([mine, private], samples).edits) > 0, "whoever names both knows"
+    assert f"`edits` Mine={private}" in str(caught.value), "the error names the remedy"
+    assert len(find_edits([mine, private], samples).edits) > 0, "naming both folders allows the link"
 
 
 def test_a_loop_of_links_is_an_image_that_cannot_be_opened(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Arrays beside a run: kept as they are, and never in the way."""
+"""The cache of features: arrays are stored unchanged, and problems with the file never stop a run."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_a_database_that_is_damaged_further_on_is_replaced_too(tmp_path: Path) -
         found = vectors.get("m", list(made))
         vectors.put("m", {key: made[key] for key in made.keys() - found.keys()})
         vectors.close()
-        assert attempt == 0 or found.keys() == made.keys(), "what is made again is kept again"
+        assert attempt == 0 or found.keys() == made.keys(), "features that were computed again are cached again"
 
 
 def test_rows_that_are_no_arrays_are_passed_over(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Builds and reviews of one folder at the same time: what each writes is there afterwards."""
+"""Concurrent builds and reviews of one folder: no change is lost."""
 
 from __future__ import annotations
 
@@ -60,8 +60,7 @@ def url() -> Iterator[str]:
 
 @contextmanager
 def meanwhile(act: Callable[[], object], *names: str) -> Iterator[None]:
-    """Do something when a file is written for the first time, or one of these names: as far as that
-    gets, then the file is written."""
+    """Run `act` in a thread when a file (or one with these names) is first written, then let the write continue."""
     write, threads = files.atomic_path, list[Thread]()
 
     def held(path: Path) -> AbstractContextManager[Path]:
@@ -105,7 +104,7 @@ def test_what_is_decided_while_a_build_writes_is_kept(
     with meanwhile(lambda: review.decide(group, item, DROPPED, {}), *[name] * last):
         make(tmp_path, url, True)
     again = open_review(tmp_path / "bench")
-    assert len(again.groups()) > before, "what was built is there"
+    assert len(again.groups()) > before, "the built items exist"
     assert again.group(group).items[0].verdict == DROPPED
 
 
@@ -125,7 +124,7 @@ def test_a_turn_is_waited_for_and_not_for_ever(tmp_path: Path, monkeypatch: pyte
         said.append("second")
     assert said == ["first", "second"]
     monkeypatch.setattr(lock, "_LOCK_TIMEOUT", 0.1)
-    refused = pytest.raises(StoreBusy, match="another creval is writing")
+    refused = pytest.raises(StoreBusy, match="another creval process is writing")
     with file_lock(tmp_path), refused, file_lock(tmp_path):
         pass
     with file_lock(tmp_path):

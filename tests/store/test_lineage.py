@@ -1,4 +1,4 @@
-"""How an edit came about, from the folder that it was made in to the run that judges it."""
+"""An edit's ancestors, from the folder of edits to the run that judges it."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ def bench(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def judged(bench: Path, folder: Path, run: Path, name: str = "M") -> dict[str, Edit]:
-    """A run of a folder's edits, by sample, as it keeps them."""
+    """Judge a folder of edits; return the run's stored edits by sample."""
     judge(open_benchmark(bench), [f"{name}={folder}"], "truth", run)
     with RunLookup(run) as opened:
         found = {name: edit for name in opened.samples for edit in opened.edits_of(name)}
-    assert len(found) == 3, "an edit of each sample"
+    assert len(found) == 3, "one edit per sample"
     return found
 
 
@@ -74,7 +74,7 @@ def test_a_plan(bench: Path, tmp_path: Path) -> None:
 
 
 class Tired(Choosy):
-    """Refuses whatever is not done to a source itself."""
+    """An editor that refuses every input other than a source."""
 
     async def edit(self, job: EditRequest, ticket: PendingTask) -> EditOutput:
         if job.source is not None and job.source.parent.name == ".made":
@@ -106,7 +106,7 @@ def test_a_folder_that_was_moved(bench: Path, tmp_path: Path) -> None:
 
 
 def test_images_elsewhere_are_not_shown(bench: Path, tmp_path: Path) -> None:
-    """A folder from somebody else may name any file of this machine."""
+    """An untrusted folder may name any file of this machine."""
     made = edited(bench, tmp_path / "M", Choosy(bench, "faithful"), "best-of:2")
     secret = tmp_path / "private" / "me.png"
     secret.parent.mkdir()
@@ -133,7 +133,7 @@ def test_ways_that_go_in_circles_end(tmp_path: Path) -> None:
 
 
 def test_who_made_it_and_what_it_took(bench: Path, tmp_path: Path) -> None:
-    """Three samples, each the best of two pictures at 0.05 dollars; the judge asks for nothing."""
+    """Three samples, each the best of two images at 0.05 dollars per image; the judge costs nothing."""
     made = edited(bench, tmp_path / "M", Choosy(bench, "faithful", cost=0.05), "best-of:2")
     other = edited(bench, tmp_path / "N", Choosy(bench, "lazy"))
     plain = tmp_path / "P"
@@ -150,7 +150,7 @@ def test_who_made_it_and_what_it_took(bench: Path, tmp_path: Path) -> None:
     assert maker.cost_per_edit == pytest.approx(0.1)
     assert maker.seconds_per_edit is not None
     assert maker.seconds_per_edit > 0
-    assert found["N"].cost_per_edit is None, "nobody said what it costs"
+    assert found["N"].cost_per_edit is None, "the cost is unknown"
     assert found["N"].editing.calls == 3
 
 
@@ -163,7 +163,7 @@ def test_what_is_judged_later_is_added(bench: Path, tmp_path: Path) -> None:
 
 
 def test_edits_from_elsewhere_have_no_maker(bench: Path, tmp_path: Path) -> None:
-    """A folder with a run in it, or a database of another kind, is a folder of pictures."""
+    """A folder that contains a run, or a database of another kind, is still a folder of images."""
     made = edited(bench, tmp_path / "M", Choosy(bench, "lazy"))
     samples = open_benchmark(bench).dataset.samples
     (made / "creval.db").write_bytes(b"SQLite format 3\0 but not quite")
@@ -178,7 +178,7 @@ def test_bills_add_up() -> None:
 
 
 def test_price_of_a_judge_that_picks(bench: Path, tmp_path: Path) -> None:
-    """A judge whose price nobody knows makes the whole unknown."""
+    """If a judge's price is unknown, the total cost is unknown."""
     made = edited(bench, tmp_path / "M", Choosy(bench, "lazy", cost=0.1), "best-of:2", price=Price(1.0, 1.0))
     run = next((made / ".judged").glob("*/run"))
     samples = open_benchmark(bench).dataset.samples

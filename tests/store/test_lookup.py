@@ -1,4 +1,4 @@
-"""A run from near."""
+"""Lookup of single rows in a run."""
 
 from __future__ import annotations
 
@@ -70,5 +70,5 @@ def test_what_has_come_since(tmp_path: Path) -> None:
         assert run.count_verdicts() == count + 4
         row, reply = max(t.row_id for t in texts), max(t.reply_id for t in texts)
         fresh = list(run.explanations(row, reply))
-        assert len(fresh) == 5, "four are new, and one that was unanswered is answered"
+        assert len(fresh) == 5, "four new ones, and one that was unanswered before"
         assert {one.status for one in run.verdicts_by_row([t.row_id for t in fresh]).values()} == {"answered"}

@@ -1,4 +1,4 @@
-"""A folder is continued with the settings that it was begun with."""
+"""A folder can only be continued with its stored settings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A model of a run gets another name, or leaves it."""
+"""Renaming, deleting and labelling models of a run."""
 
 from __future__ import annotations
 
@@ -85,11 +85,11 @@ def test_a_renamed_model_keeps_its_score_and_is_not_asked_about_again(
 def test_a_name_that_is_taken_unknown_or_empty_is_refused_and_nothing_changes(run: Path) -> None:
     before = (run / DATABASE).read_bytes()
     for old, new, sentence in (
-        ("Keeper", "Careful", "has a model 'Careful' already"),
+        ("Keeper", "Careful", "already has a model 'Careful'"),
         ("Keper", "New", "did you mean 'Keeper'"),
-        ("Keeper", "", "cannot be a model's name"),
-        ("Keeper", "a\nb", "cannot be a model's name"),
-        ("Keeper", "x" * 300, "cannot be a model's name"),
+        ("Keeper", "", "is not a valid name"),
+        ("Keeper", "a\nb", "is not a valid name"),
+        ("Keeper", "x" * 300, "is not a valid name"),
     ):
         with pytest.raises(CrevalError, match=sentence):
             library.rename(run, old, new)

@@ -19,7 +19,7 @@ from creval.store import Run, RunWriter, open_run
 def test_what_is_no_run_gets_a_sentence(tmp_path: Path) -> None:
     with pytest.raises(CrevalError, match="does not exist"):
         open_run(tmp_path / "absent")
-    with pytest.raises(CrevalError, match=r"is not a run: it holds no creval\.db"):
+    with pytest.raises(CrevalError, match=r"is not a run: it contains no creval\.db"):
         open_run(tmp_path)
 
 

@@ -1,4 +1,4 @@
-"""What is written is there as a whole or not at all, for one writer at a time."""
+"""Writes are atomic, and only one process writes at a time."""
 
 from __future__ import annotations
 
@@ -105,10 +105,10 @@ def test_what_a_judge_has_answered_and_what_it_cost(tmp_path: Path) -> None:
             store.put_replies([(ask, Reply(VerdictStatus.ANSWERED, "?", cost=0.25), [verdict])])
         assert store.answered_questions("j") == {KEY: {(0, "IF/1")}}
         assert store.answered_questions("other") == {}
-        assert store.total_cost == pytest.approx(0.26)  # a cent was spent before
+        assert store.total_cost == pytest.approx(0.26)  # `fill` spent a cent
         store.delete_verdicts([KEY])
         assert store.answered_questions("j") == {}
-        assert store.total_cost == pytest.approx(0.26), "the replies were paid for, and stay"
+        assert store.total_cost == pytest.approx(0.26), "replies stay, because they were paid for"
 
 
 def test_edits_come_back_as_they_were_put(tmp_path: Path) -> None:
@@ -132,7 +132,7 @@ def test_several_voices_are_kept_and_reduced_when_read(tmp_path: Path) -> None:
             verdict = Verdict("IF/1", VerdictStatus.ANSWERED, 1.0, "Yes")
             store.put_replies([(swapped, Reply(VerdictStatus.ANSWERED, "Yes"), [verdict])])
     with open_run(tmp_path) as run:
-        assert list(run.values_by_edit()) == [(KEY, {"IF/1": 0.0})], "two of three say no"
+        assert list(run.values_by_edit()) == [(KEY, {"IF/1": 0.0})], "two of three answers are no"
         assert len(list(run.answers())) == 3
 
 
@@ -182,7 +182,7 @@ def test_forgetting_is_by_judge_and_model(tmp_path: Path) -> None:
 def test_a_second_writer_is_refused_and_a_reader_is_not(tmp_path: Path) -> None:
     with RunWriter(tmp_path) as store:
         fill(store)
-        with pytest.raises(StoreBusy, match="another creval is writing"):
+        with pytest.raises(StoreBusy, match="another creval process is writing"):
             RunWriter(tmp_path)
         with open_run(tmp_path) as run:
             assert run.models == ("A",)
@@ -201,7 +201,7 @@ def test_two_writers_without_a_working_lock_do_not_mix_their_rows(tmp_path: Path
         with RunWriter(tmp_path) as second:
             put(first, "one")
             for _ in range(2):
-                with pytest.raises(StoreBusy, match="another process writes to"):
+                with pytest.raises(StoreBusy, match="another process is writing to"):
                     put(second, "two")
             put(first, "three")
     with open_run(tmp_path) as run:
@@ -216,7 +216,7 @@ def test_a_number_that_is_taken_is_never_written_over(tmp_path: Path) -> None:
         folder = tmp_path / table
         with RunWriter(folder) as store:
             fill(store)
-            store._last_ids[table] = 0  # as another process left it
+            store._last_ids[table] = 0  # as if another process had added rows
             verdict = Verdict("IF/1", VerdictStatus.ANSWERED, 0.0)
             with pytest.raises(sqlite3.IntegrityError, match=f"{table}.id"), store.transaction():
                 _put(store, other.key, (CallKey("j", other.key, ("IF/1",)), Reply(VerdictStatus.ANSWERED), [verdict]))
@@ -225,7 +225,7 @@ def test_a_number_that_is_taken_is_never_written_over(tmp_path: Path) -> None:
 
 
 def test_killed_in_the_middle_nothing_is_half_there(tmp_path: Path) -> None:
-    """So much is written that it reaches the disk before the end; a reader comes first after."""
+    """Write so much that it reaches the disk before the end; then open the run for reading first."""
     with RunWriter(tmp_path) as store:
         fill(store)
     script = textwrap.dedent(
@@ -284,7 +284,7 @@ def test_writing_goes_on_while_somebody_reads(tmp_path: Path) -> None:
         with RunWriter(tmp_path) as store, store.bulk():
             store.put_manifest({"judge": "new"})
             store.delete_answers("j", ["A"])
-        assert len(list(reading)) == 1, "it goes on reading what it began to read"
+        assert len(list(reading)) == 1, "an open read still sees the old state"
     with open_run(tmp_path) as run:
         assert run.manifest["judge"] == "new"
 
@@ -310,13 +310,13 @@ def test_a_store_that_cannot_be_opened_lets_its_lock_go(tmp_path: Path) -> None:
 
 def test_a_run_that_never_got_anything_says_so(tmp_path: Path) -> None:
     RunWriter(tmp_path).close()
-    with pytest.raises(CrevalError, match="holds nothing yet"):
+    with pytest.raises(CrevalError, match="is an empty run"):
         open_run(tmp_path)
 
 
 def test_folders_that_cannot_be_written_get_a_sentence(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x")
-    with pytest.raises(CrevalError, match="is a file; a run is a folder"):
+    with pytest.raises(CrevalError, match="Give a folder for the run"):
         RunWriter(tmp_path / "file")
     with pytest.raises(CrevalError, match="cannot be written"):
         RunWriter(tmp_path / "file" / "run")

@@ -1,4 +1,4 @@
-"""The nouns that everything else speaks in."""
+"""Data types that all other packages use."""
 
 from creval.core.benchmark import Benchmark, BenchmarkFormat, Dataset, DatasetIssue, Protocol
 from creval.core.call import CallKey, Reply

@@ -1,4 +1,4 @@
-"""A benchmark: where samples come from, and what is asked of them."""
+"""Datasets, protocols and benchmarks."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from creval.core.schema import OVERALL, Level, Score, ScoreSchema, SubScore, Wei
 
 @dataclass(frozen=True)
 class DatasetIssue:
-    """Something in a benchmark's files that is not as it should be.
+    """A problem in a benchmark's files.
 
-    It lies in the file or sample `location`, at `item`. A repair has the `original` and its `replacement`; a problem
-    could not be repaired, and `note` says what follows.
+    `location` is the file or sample, and `item` the place in it. If the problem was repaired, `original` was replaced
+    by `replacement`. Otherwise `note` describes the consequence.
     """
 
     rule: str
@@ -40,7 +40,7 @@ class DatasetIssue:
 
 
 class IssueList(list[DatasetIssue]):
-    """What was found so far in the files of a benchmark."""
+    """Problems found so far in a benchmark's files."""
 
     def add(
         self, rule: str, location: str, note: str = "", item: str = "", original: str = "", replacement: str = ""
@@ -49,7 +49,7 @@ class IssueList(list[DatasetIssue]):
 
 
 class EditFile(NamedTuple):
-    """Which edit a file is: of which sample, which draw, and by which strategy if not directly."""
+    """The edit that a file contains: its sample, draw and strategy (empty for a direct edit)."""
 
     sample: str
     draw: int = 0
@@ -58,14 +58,15 @@ class EditFile(NamedTuple):
 
 @dataclass(frozen=True)
 class Dataset:
-    """Samples from a folder, named subsets of them, and all that was found wrong in the files.
+    """Samples from a folder, named subsets of them, and the problems found in the files.
 
-    `title` is a name of its own; `metrics` are those of its questions, for a protocol that has none of its own.
-    `authored_by` names the models that helped to make it: `writer` of instructions, `asker` of
-    questions. `levels` are the groups of its samples, for protocols that have none of their own;
-    `match_edit_file` finds which edit a file is by its path without suffix, in a layout of the authors' own;
-    `read_model_outputs` is what a model's folder says of its edits, by sample, in files besides the images;
-    `requires_all_inputs` says that who cannot be given a sample's mask or references does not support it.
+    - `title`: display name, if the dataset has its own.
+    - `metrics`: metrics of the dataset's questions, for protocols that define none.
+    - `authored_by`: models that helped to create the dataset, by role (`writer` of instructions, `asker` of questions).
+    - `levels`: groups of samples, for protocols that define none.
+    - `match_edit_file`: returns the edit for a file's path without suffix, if the authors use a special layout.
+    - `read_model_outputs`: reads metadata that a model's output folder declares per sample (e.g. `gen_info.json`).
+    - `requires_all_inputs`: editors that cannot take a sample's mask or references are recorded as `unsupported`.
     """
 
     name: str
@@ -83,12 +84,15 @@ class Dataset:
 
 
 class Protocol(ABC):
-    """What is asked about an edit, and how one sample is scored from the outcomes.
+    """The questions and measurements for an edit, and the scoring of one sample.
 
-    Everything above a sample (groups, intervals, tables) follows from the schema. `prompt` names the text in which its
-    questions are put; `has_strict` says that its authors score in another way; `image_metrics` are those that it
-    takes for some samples only. `authors_prompt_differs` says that the published scores come from another prompt than
-    `prompt`. `prompts` are texts and `scales` answer scales of its own.
+    Everything above a sample (groups, intervals, tables) follows from the schema.
+
+    - `prompt`: name of the prompt for its questions.
+    - `has_strict`: True if its authors score differently; `strict=True` selects their scoring.
+    - `authors_prompt_differs`: True if the published scores come from a prompt other than `prompt`.
+    - `image_metrics`: image metrics that it uses only for some samples.
+    - `prompts`, `scales`: its custom prompts and answer scales.
     """
 
     name: str
@@ -101,7 +105,7 @@ class Protocol(ABC):
     scales: Sequence[AnswerScale] = ()
 
     def register_scales(self) -> None:
-        """Make the protocol's own scales known by their names."""
+        """Register the protocol's custom scales under their names."""
         for scale in self.scales:
             shipped = scale.name in scales and not scales.origin(scale.name)
             if not shipped or scales.get(scale.name).choices != scale.choices:
@@ -109,7 +113,7 @@ class Protocol(ABC):
 
     @abstractmethod
     def probes(self, sample: Sample) -> Sequence[Probe]:
-        """Return what is asked and measured about each edit of a sample."""
+        """Return the questions and measurements for each edit of a sample."""
 
     @abstractmethod
     def score(
@@ -117,16 +121,19 @@ class Protocol(ABC):
     ) -> Mapping[str, Score]:
         """Return one sample's metrics from its probes' values, by probe id.
 
-        A value of None was asked for and not answered; a probe without one was never asked. `strict` scores as the
-        authors do.
+        None means asked but not answered. A probe without an entry was never asked. `strict` selects the authors'
+        scoring.
         """
 
     def for_metrics(self, metrics: Sequence[str]) -> Protocol:  # noqa: ARG002
-        """Return the same for the metrics of a dataset's own questions; most protocols have metrics of their own."""
+        """Return the protocol for the metrics of a dataset's questions.
+
+        The default returns the protocol unchanged, because most protocols define their own metrics.
+        """
         return self
 
     def with_weights(self, weights: Weights) -> Protocol:
-        """Return the same with other weights of its metrics."""
+        """Return the protocol with other metric weights."""
         if isinstance(weights, str):
             raise unknown_name_error("choice of weights", weights, [])
         flat = {name: of for name, of in weights.items() if isinstance(of, int | float)}
@@ -139,7 +146,7 @@ class Protocol(ABC):
     def single_probe_scores(
         self, probes: Sequence[Probe], values: Mapping[str, float | None], factor: float = 1.0
     ) -> dict[str, Score]:
-        """Return a sample's metrics where each is the value of its only probe, if it has one."""
+        """Return a sample's metrics, each equal to the value of its only probe times `factor`."""
         found = {metric.name: Score(None, 0, 0) for metric in self.schema.metrics}
         for probe in probes:
             value = values.get(probe.id)
@@ -150,7 +157,7 @@ class Protocol(ABC):
     def weighted_shares(
         self, probes: Sequence[Probe], values: Mapping[str, float | None], *, strict: bool = False
     ) -> dict[str, Score]:
-        """Return 100 * sum(weight * credit) / sum(weight) of each metric's questions that have a credit."""
+        """Return 100 * sum(weight * credit) / sum(weight) for each metric, over its questions that have a credit."""
         sums = {metric.name: [0.0, 0.0, 0, 0] for metric in self.schema.metrics}  # credit, weight, scored, total
         for question in probes:
             if isinstance(question, Question):
@@ -174,7 +181,10 @@ class Protocol(ABC):
         *,
         strict: bool = False,  # noqa: ARG002
     ) -> float | None:
-        """Return how good an answer is, from 0 to 1, by its reference or its place; None if it does not count."""
+        """Return an answer's credit from 0 to 1; None if it does not count.
+
+        The credit is the agreement with the reference answer or, without one, the position on the scale.
+        """
         if value is None:
             return None
         contract = get_scale(question.scale)
@@ -188,13 +198,13 @@ class Protocol(ABC):
         probes: Sequence[Probe],  # noqa: ARG002
         values: Mapping[str, float | None],  # noqa: ARG002
     ) -> Mapping[str, Sequence[SubScore]]:
-        """Return the scores of a sample's parts, by the level that groups them; mostly there are none."""
+        """Return the scores of a sample's parts, such as steps, by the level that groups them (none by default)."""
         return {}
 
 
 @dataclass(frozen=True)
 class Benchmark:
-    """A dataset and the protocol that is put to it."""
+    """A dataset and the protocol that scores it."""
 
     dataset: Dataset
     protocol: Protocol
@@ -204,28 +214,31 @@ class Benchmark:
 
     @cached_property
     def metrics(self) -> tuple[str, ...]:
-        """The metrics that something is asked or measured for; others are made of them."""
+        """Metrics that have at least one question or measurement."""
         return tuple(dict.fromkeys(metric for metric, _ in self._probed))
 
     @cached_property
     def judged_metrics(self) -> frozenset[str]:
-        """Those of them that a judge is asked about."""
+        """Metrics that have at least one question to a judge."""
         return frozenset(metric for metric, image_metric in self._probed if not image_metric)
 
     @cached_property
     def image_metrics(self) -> frozenset[str]:
-        """The image metrics that something is, or with other samples would be, measured with."""
+        """Image metrics that the protocol uses for these samples or could use for others."""
         return frozenset(self.protocol.image_metrics).union(name for _, name in self._probed if name)
 
     @cached_property
     def _probed(self) -> tuple[tuple[str, str], ...]:
-        """Each metric with the image metric that measures it, or with "" if a judge is asked."""
+        """Pairs of a metric and the image metric that measures it; "" if a judge is asked."""
         probes = (probe for sample in self.dataset.samples for probe in self.protocol.probes(sample))
         return tuple(dict.fromkeys((p.metric, p.image_metric if isinstance(p, Measurement) else "") for p in probes))
 
     @property
     def schema(self) -> ScoreSchema:
-        """The protocol's schema over its own levels or the dataset's, without a composite of what is not asked."""
+        """The protocol's schema with the dataset's levels.
+
+        It has no composite if one of the composite's metrics has neither questions nor measurements.
+        """
         return self.protocol.schema.with_levels(self.dataset.levels).with_probed_metrics(self.metrics)
 
     @property
@@ -234,13 +247,13 @@ class Benchmark:
 
     @property
     def title(self) -> str:
-        """What it is called: by a name of its own or, without one, by its kind."""
+        """Display name: the dataset's title, or its name if it has no title."""
         return self.dataset.title or self.dataset.name
 
 
 @dataclass(frozen=True)
 class BenchmarkFormat:
-    """A published benchmark: its protocol, and its reader; `recognise` returns the folder for `load`, or None."""
+    """A published benchmark's protocol and reader; `recognise` returns the folder to pass to `load`, or None."""
 
     name: str
     title: str

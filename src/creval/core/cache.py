@@ -1,4 +1,4 @@
-"""Where things are kept that were made from files and can be made again."""
+"""Cache folders for data derived from files."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ CACHE_ENV = "CREVAL_CACHE"
 
 
 def cache_folder() -> Path:
-    """Return the folder that `CREVAL_CACHE` names, or the user's own."""
+    """Return the cache folder: `CREVAL_CACHE` if set, otherwise `creval` in the user's cache folder."""
     given = os.environ.get(CACHE_ENV)
     if given:
         return Path(given)
@@ -23,7 +23,10 @@ def cache_folder() -> Path:
 
 
 def cached_folder(kind: str, sources: Iterable[Path], fill: Callable[[Path], None]) -> Path:
-    """Return a folder that `fill` fills from files once for each state of them; it is complete or does not exist."""
+    """Return a cached folder with data derived from `sources`.
+
+    `fill` writes it once for each state (path, size and time) of the sources. The folder appears only when complete.
+    """
     digest = hashlib.blake2b(digest_size=12)
     for path in sources:
         status = path.stat()
@@ -36,14 +39,14 @@ def cached_folder(kind: str, sources: Iterable[Path], fill: Callable[[Path], Non
         folder.parent.mkdir(parents=True, exist_ok=True)
         with temporary_folder(folder.parent) as unfinished:
             fill(unfinished)
-            with suppress(OSError):  # another process may have been quicker
+            with suppress(OSError):  # another process may have created it first
                 unfinished.rename(folder)
         if not folder.is_dir():
             raise OSError("it cannot be renamed")
     except OSError as error:
         where = error.filename or folder.parent
         raise CrevalError(
-            f"{where}: {error.strerror or error}. {folder.parent} is where creval keeps what it "
-            f"made; the environment variable {CACHE_ENV} names another folder."
+            f"{where}: {error.strerror or error}. creval caches derived files in {folder.parent}; "
+            f"set the environment variable {CACHE_ENV} to use another folder."
         ) from error
     return folder

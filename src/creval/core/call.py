@@ -1,4 +1,4 @@
-"""Calls to models and what they brought back."""
+"""Calls to models and their replies."""
 
 from __future__ import annotations
 
@@ -12,16 +12,17 @@ from creval.core.edit_record import EditKey
 from creval.core.verdict import VerdictStatus
 
 CACHE_ORIGIN = "cache"
-"""The origin of a reply that another run had paid for."""
+"""Origin of a reply that was taken from the cache, because another run had paid for it."""
 
 
 class CallKey(NamedTuple):
-    """One call, with all that its reply depends on.
+    """One call, identified by everything that its reply depends on.
 
-    `caller` is the name of the judge, editor, text model or metric that replies. `subject` is the
-    edit that it is about or makes; for text generation, the role and the item. `parts` are the
-    questions by id, the step of a strategy, or the stage of a pipeline. `images` are digests in the
-    order shown. `variant` names a deliberate change (images swapped, question reworded), if any.
+    - `caller`: name of the judge, editor, text model or metric that replies.
+    - `subject`: the edit that is judged or created; for text generation, the role and the item.
+    - `parts`: the ids of the questions, the step of a strategy, or the stage of a pipeline.
+    - `images`: digests of the images, in the order shown.
+    - `variant`: name of a deliberate change (images swapped, question reworded), if any.
     """
 
     caller: str
@@ -35,7 +36,7 @@ class CallKey(NamedTuple):
 
     @property
     def digest(self) -> str:
-        """The key under which its reply is kept: the same call has the same digest."""
+        """Key under which the reply is stored. Equal calls have equal digests."""
         model, sample, draw = self.subject
         parts = (self.caller, model, sample, str(draw), *self.parts, "", self.prompt)
         parts += (*self.images, "", str(self.repeat), self.variant)
@@ -46,10 +47,10 @@ class CallKey(NamedTuple):
 
 
 class Reply(NamedTuple):
-    """What one call brought back, in US dollars and seconds.
+    """The result of one call. Cost is in US dollars, latency in seconds.
 
-    `text` is what the model sent, unchanged, or None if only its parsed answers were kept; `origin` is where it came
-    from.
+    `text` is the raw reply, or None if only the parsed answers were stored. `origin` is the source of the reply, such
+    as `cache`.
     """
 
     status: VerdictStatus

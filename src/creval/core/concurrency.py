@@ -1,4 +1,4 @@
-"""What holds for the whole process while any of its threads is inside."""
+"""Process-wide contexts that threads share, and process pools."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from creval.core.errors import CrevalError
 
 
 class SharedContext:
-    """A context of the whole process: `factory` makes the one that the first thread enters and the last one leaves."""
+    """A process-wide context manager. The first thread enters the context from `factory`; the last one exits it."""
 
     def __init__(self, factory: Callable[[], contextlib.AbstractContextManager[object]]) -> None:
         self._factory = factory
@@ -39,23 +39,26 @@ class SharedContext:
 
 
 stdout_to_stderr = SharedContext(lambda: contextlib.redirect_stdout(sys.stderr))
-"""Sends what libraries print to standard error: standard output is for results."""
+"""Redirects the output of libraries to standard error, because standard output is for results."""
 
 
-_PARENT_CHECK_SECONDS = 2.0  # seconds between looks at whether anybody still waits
+_PARENT_CHECK_SECONDS = 2.0  # between checks that the parent process is alive
 ItemT = TypeVar("ItemT")
 ResultT = TypeVar("ResultT")
 
 
 def usable_cpu_count() -> int:
-    """Return how many cores this process may use."""
+    """Return the number of cores that this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
 
 
 def spawn_process_pool(count: int) -> ProcessPoolExecutor:
-    """Start so many fresh processes, since copies of one with threads can hang; they ignore interrupts."""
+    """Start a pool of `count` spawned processes that ignore interrupts.
+
+    They are not forked, because a forked copy of a process with threads can hang.
+    """
     return ProcessPoolExecutor(count, get_context("spawn"), _init_worker, (os.getpid(),))
 
 
@@ -65,20 +68,20 @@ def _init_worker(parent: int) -> None:
 
 
 def _exit_with_parent(parent: int) -> None:
-    """End when the process that started this one was killed: nobody else would tell."""
+    """Exit when the parent process has ended. A killed parent cannot stop its workers."""
     while os.getppid() == parent:
         time.sleep(_PARENT_CHECK_SECONDS)
     os._exit(1)
 
 
 def parallel_map(function: Callable[[ItemT], ResultT], items: Iterable[ItemT]) -> Iterator[ResultT]:
-    """Yield what comes of each job, in their order, as it is done."""
+    """Yield `function(item)` for each item in order, computed in several processes."""
     pool = spawn_process_pool(usable_cpu_count())
     try:
         yield from pool.map(function, items, chunksize=4)
     except BrokenProcessPool as error:
         raise CrevalError(
-            "a process that did a part of the work has ended; perhaps there was too little memory. Repeat the command."
+            "a worker process ended unexpectedly, perhaps because memory ran out. Run the command again."
         ) from error
     finally:
         pool.shutdown(cancel_futures=True)

@@ -1,4 +1,4 @@
-"""A model's edits of a sample."""
+"""Records of a model's edits."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 
 class EditKey(NamedTuple):
-    """Which edit: `model` is a model, or a model with a strategy; `draw` a seed or candidate."""
+    """Identity of an edit. `model` may include a strategy; `draw` is the number of a seed or candidate."""
 
     model: str
     sample: str
@@ -18,23 +18,23 @@ class EditKey(NamedTuple):
 
 
 class EditStatus(str, Enum):
-    """Whether a model brought an image, and if not, why."""
+    """Outcome of an edit: `done` if there is an image, otherwise the reason why it is missing."""
 
     DONE = "done"
-    ABSENT = "absent"  # it was edited, but the image is not here
+    ABSENT = "absent"  # the image was not found
     REFUSED = "refused"
     FAILED = "failed"
     UNSUPPORTED = "unsupported"
-    IMPOSSIBLE = "impossible"  # by the benchmark's fault: it lacks an image, or its id is no name
+    IMPOSSIBLE = "impossible"  # the benchmark is at fault: an image is missing, or the id is not a valid file name
 
     def __str__(self) -> str:
         return self.value
 
 
 class FileStamp(NamedTuple):
-    """A file as it was when somebody looked: its content's digest, size, times in nanoseconds, and inode.
+    """Content digest and state of a file: size, times in nanoseconds, and inode.
 
-    Older versions stored neither inode nor the time when the inode changed.
+    Older versions stored neither `inode` nor `changed` (the time of the inode's last change).
     """
 
     digest: str
@@ -45,21 +45,22 @@ class FileStamp(NamedTuple):
 
     @classmethod
     def take(cls, path: Path, digest: str) -> FileStamp:
-        """Return a file's stamp as it is now, with the digest of its content."""
+        """Return a file's current stamp; `digest` is that of its content."""
         status = path.stat()
         return cls(digest, status.st_size, status.st_mtime_ns, status.st_ino, status.st_ctime_ns)
 
     def is_like(self, now: FileStamp) -> bool:
-        """Return whether a file seems to be the same, without looking into it."""
+        """Return whether a file seems unchanged, without comparing the content."""
         return self[1:] in (now[1:], (now.size, now.modified, 0, 0))
 
 
 class Edit(NamedTuple):
-    """A model's result for a sample: an image, or the reason why there is none.
+    """A model's result for a sample: an image, or the reason why it is missing.
 
-    `parents` are the edits it was made from (the step before, the candidates it was picked from); `metadata` is what
-    its editor knows about it (a plan, a scene graph). `judged_files` are the files that a judge has seen, by what
-    they show. `ancestors` are the edits on the way to it, the first first: nobody is asked about them.
+    - `parents`: edits that this one was derived from (the previous step, the candidates it was picked from).
+    - `metadata`: additional output of the editor, such as a plan or a scene graph.
+    - `judged_files`: stamps of the files that a judge was shown, by role (`source`, `edit` ...) and file.
+    - `ancestors`: all intermediate edits, oldest first. They are not judged.
     """
 
     key: EditKey

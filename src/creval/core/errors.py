@@ -1,4 +1,4 @@
-"""What goes wrong, as a sentence to the person who can mend it."""
+"""The error class for users, and common checks that raise it."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from creval.core.redaction import hide_secrets
 
 
 class CrevalError(Exception):
-    """Wrong usage or bad input: what was found, where, and what to do. The command line then exits with status 2.
+    """Invalid usage or input. The message states the problem, its place and the remedy.
 
-    Secrets in addresses are hidden before the message exists.
+    Secrets in URLs are removed from the message. The command line exits with status 2.
     """
 
     def __init__(self, message: object = "") -> None:
@@ -19,7 +19,7 @@ class CrevalError(Exception):
 
 
 def unknown_name_error(what: str, name: str, known: Iterable[str]) -> CrevalError:
-    """Return the error for a name that nothing here has, with the nearest known one.
+    """Return the error for an unknown name, with the most similar known name as a suggestion.
 
     >>> str(unknown_name_error("metric", "FI", ["IF", "VC", "VQ"]))
     "there is no metric 'FI'; did you mean 'IF'? Known: IF, VC, VQ"
@@ -32,14 +32,14 @@ def unknown_name_error(what: str, name: str, known: Iterable[str]) -> CrevalErro
 
 
 def nearest_name(name: str, known: Iterable[str]) -> str:
-    """Return the known name that is most like another; empty where none is."""
+    """Return the known name most similar to `name`; empty if none is similar."""
     folded = {candidate.casefold(): candidate for candidate in known}
     near = difflib.get_close_matches(name.casefold(), folded, n=1, cutoff=0.4)
     return folded[near[0]] if near else ""
 
 
 def require_known(what: str, name: str, known: Iterable[str]) -> str:
-    """`name`, if it is a known one; otherwise the error that names the nearest."""
+    """Return `name` if it is known; otherwise raise an error that suggests a similar name."""
     names = list(known)
     if name in names:
         return name
@@ -47,9 +47,9 @@ def require_known(what: str, name: str, known: Iterable[str]) -> str:
 
 
 def require_count(name: str, given: int, low: int, high: int) -> int:
-    """`given`, if it is not too small, nor larger than anybody means."""
+    """Return `given` if it is in the range from `low` to `high`; otherwise raise an error."""
     if given < low:
         raise CrevalError(f"`{name}` must be {low} or more.")
     if given > high:
-        raise CrevalError(f"`{name}` takes up to {high:,}, not {given:,}.")
+        raise CrevalError(f"`{name}` must be {high:,} or less, not {given:,}.")
     return given

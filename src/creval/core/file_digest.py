@@ -1,4 +1,4 @@
-"""Digests of files by their content: whole for small ones, by samples for files of weights."""
+"""Content digests of files. Small files are hashed completely; of large files such as weights, only samples are."""
 
 from __future__ import annotations
 
@@ -7,17 +7,20 @@ from collections.abc import Iterable
 from functools import lru_cache
 from pathlib import Path
 
-_STRIDE, _SAMPLE_BYTES, _TAIL_BYTES = 1 << 18, 1 << 12, 1 << 26  # bytes of a file of weights
+_STRIDE, _SAMPLE_BYTES, _TAIL_BYTES = 1 << 18, 1 << 12, 1 << 26  # bytes
 
 
 def sampled_digest(file: Path) -> bytes:
-    """Return a digest of some bytes of every stretch that a layer could be, and of the last 64 MB."""
-    there = file.stat()
-    return _sampled_digest(file.resolve(), there.st_size, there.st_mtime_ns)
+    """Return a digest of 4 KiB of each 256 KiB of a file, and of its last 64 MiB.
+
+    The stride is short enough to sample each layer of a model's weights.
+    """
+    status = file.stat()
+    return _sampled_digest(file.resolve(), status.st_size, status.st_mtime_ns)
 
 
 def digest_files(files: Iterable[tuple[str, Path]]) -> str:
-    """Return a digest of files: of their names as given, their sizes and their content."""
+    """Return a digest of the names (as given), sizes and content of files."""
     found = hashlib.blake2b(digest_size=8)
     for name, file in files:
         found.update(f"{name}\x1f{file.stat().st_size}\x1e".encode("utf-8", "surrogateescape"))
@@ -26,7 +29,7 @@ def digest_files(files: Iterable[tuple[str, Path]]) -> str:
 
 
 @lru_cache(maxsize=1024)
-def _sampled_digest(file: Path, size: int, modified_ns: int) -> bytes:  # noqa: ARG001 (tells files apart)
+def _sampled_digest(file: Path, size: int, modified_ns: int) -> bytes:  # noqa: ARG001 (part of the cache key)
     found = hashlib.blake2b(digest_size=16)
     with file.open("rb", buffering=0) as content:
         for at in range(0, size - _TAIL_BYTES, _STRIDE):

@@ -1,7 +1,7 @@
-"""What an image's name stands for: a sample, and which of its draws.
+"""File names of edits.
 
-`ID.png` is a sample's edit, `ID--2.png` its second draw; folders stand for an id's slashes. An id
-that ends as a draw's name does is still an id: whoever has one reads `a--2` as that one.
+`ID.png` is a sample's edit, and `ID--2.png` its second draw. Slashes in an id become folders. If a sample has the id
+`a--2`, that name means the sample, not the second draw of `a`.
 """
 
 from __future__ import annotations
@@ -12,17 +12,17 @@ from collections.abc import Container
 
 _DRAW = re.compile(r"(.+)--([0-9]{1,9})", re.DOTALL)
 _DASHES = re.compile(r"(?<!-)-{2,}(?=[0-9]{1,9}$)")
-_MAX_NAME_BYTES = 240  # bytes of a name, with room for what is put around it
-_MAX_PATH_BYTES = 2000  # bytes of all of them together
+_MAX_NAME_BYTES = 240  # leaves room for prefixes and suffixes
+_MAX_PATH_BYTES = 2000
 
 
 def draw_filename(name: str, draw: int) -> str:
-    """Return what a draw of a sample is called."""
+    """Return the file name of a sample's draw, without suffix."""
     return f"{name}--{draw}"
 
 
 def parse_edit_filename(stem: str, known: Container[str] = ()) -> tuple[str, int]:
-    """The name of a sample, and the draw, that a file's stem stands for; one of the `known` names stands for itself.
+    """Return the sample and the draw of a file stem. A stem in `known` is that sample, with draw 0.
 
     >>> parse_edit_filename("cat--2"), parse_edit_filename("cat--2", {"cat--2"})
     (('cat', 2), ('cat--2', 0))
@@ -32,7 +32,7 @@ def parse_edit_filename(stem: str, known: Container[str] = ()) -> tuple[str, int
 
 
 def escape_draw_suffix(name: str) -> str:
-    """Return a name that is not read as a draw of another's, and much like this one.
+    """Return a similar name that cannot be mistaken for a draw of another sample.
 
     >>> escape_draw_suffix("cat--2")
     'cat_2'
@@ -41,13 +41,13 @@ def escape_draw_suffix(name: str) -> str:
 
 
 def invalid_filename_reason(name: str) -> str:
-    """Return why no image can have a sample's id as its name, or would not be found by it; empty where one can."""
+    """Return the reason why a sample's id cannot be an image's file name; empty if it can."""
     parts = name.split("/")
     size = max(len(os.fsencode(part)) for part in parts)
     if "\0" in name or size > _MAX_NAME_BYTES or len(os.fsencode(name)) > _MAX_PATH_BYTES:
-        return "has a name that no file can have"
+        return "has an id that cannot be a file name"
     if {"", ".", ".."} & set(parts):
-        return "has a name that leads out of its folder"
+        return "has an id that points outside of its folder"
     if any(part.startswith(".") for part in parts):
-        return "has a name as hidden files have"
+        return "has an id that would be a hidden file"
     return ""

@@ -1,4 +1,4 @@
-"""Words and numbers as people read them, and untrusted text made harmless for where it goes."""
+"""Formatting of numbers and words, and escaping of untrusted text."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _LATEX_ESCAPES = {char: f"\\{char}" for char in "&%$#_{}"} | {
     "<": r"\textless{}",
     ">": r"\textgreater{}",
     "|": r"\textbar{}",
-    # Behind the end of a row these would be its options.
+    # After a row's end, LaTeX would read these as options.
     "[": "{[}",
     "]": "{]}",
     "*": "{*}",
@@ -23,7 +23,7 @@ _LATEX_ESCAPES = {char: f"\\{char}" for char in "&%$#_{}"} | {
 
 
 def escape_control(text: str) -> str:
-    """Text for a terminal: control characters are shown, not obeyed.
+    """Escape control characters, so that a terminal shows them instead of obeying them.
 
     >>> escape_control("red\\x1b[31m")
     'red\\\\x1b[31m'
@@ -32,12 +32,12 @@ def escape_control(text: str) -> str:
 
 
 def escape_markdown(text: str) -> str:
-    """Text for a cell of a Markdown table."""
+    """Escape text for a cell of a Markdown table."""
     return re.sub(r"([\\`*_|<>\[\]$~&])", r"\\\1", escape_control(text))
 
 
 def escape_latex(text: str) -> str:
-    """Text for LaTeX."""
+    """Escape text for LaTeX."""
     return "".join(_LATEX_ESCAPES.get(char, char) for char in escape_control(text))
 
 
@@ -46,7 +46,7 @@ def format_value(number: float | None, digits: Digits = DEFAULT_DIGITS, sign: st
 
 
 def _format_rounded(number: float, digits: int, sign: str) -> str:
-    # What is rounded to zero has no sign.
+    # Adding 0.0 removes the sign of a negative zero.
     return f"{round(number, digits) + 0.0:{sign}.{digits}f}"
 
 
@@ -57,7 +57,7 @@ def format_interval(low: float | None, high: float | None, digits: Digits = DEFA
 
 
 def format_measurement(name: str, metric: str) -> str:
-    """Return what a measurement is called.
+    """Return the display name of a measurement.
 
     >>> format_measurement("imaging/PF", "PF")
     'imaging, for PF'
@@ -67,22 +67,22 @@ def format_measurement(name: str, metric: str) -> str:
 
 
 def end_sentence(text: str) -> str:
-    """Return a text with a full stop, unless it ends as a sentence does."""
+    """Append a full stop, unless the text ends with a sentence's punctuation."""
     return text if text.endswith((".", "!", "?", "”")) else f"{text}."
 
 
 def pluralise(number: int, noun: str) -> str:
-    """So many things: `1 sample`, `2,712 samples`."""
+    """Return a number with its noun: `1 sample`, `2,712 samples`."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def format_count(number: float) -> str:
-    """Return a number of things: `2,712`, `1.2 M`."""
+    """Return a large number: `2,712`, `1.2 M`."""
     return f"{number:,.0f}" if number < 1e6 else f"{number / 1e6:,.1f} M"
 
 
 def format_bytes(number: float) -> str:
-    """Bytes: `512 kB`, `1.9 GB`."""
+    """Return a size in bytes: `512 kB`, `1.9 GB`."""
     for unit, step in (("GB", 1e9), ("MB", 1e6)):
         if number >= step:
             return f"{number / step:.1f} {unit}"
@@ -90,7 +90,7 @@ def format_bytes(number: float) -> str:
 
 
 def format_duration(seconds: float) -> str:
-    """Return a time: `8 s`, `2 min 20 s`, `3 h 5 min`."""
+    """Return a duration: `8 s`, `2 min 20 s`, `3 h 5 min`."""
     whole = round(seconds)
     if whole < 60:
         return f"{whole} s"
@@ -100,10 +100,10 @@ def format_duration(seconds: float) -> str:
 
 
 def format_seconds(number: float) -> str:
-    """Return a short time: `0.12 s`, `8.4 s`, `2 min 20 s`."""
+    """Return a short duration: `0.12 s`, `8.4 s`, `2 min 20 s`."""
     return format_duration(number) if number >= 60 else f"{number:.2g} s"
 
 
 def format_money(dollars: float) -> str:
-    """US dollars, to the cent and below one cent further."""
+    """Return an amount of US dollars: `1,234.50 USD`, with four decimals below 0.1 USD."""
     return f"{dollars:,.2f} USD" if dollars >= 0.1 or dollars == 0 else f"{dollars:.4f} USD"

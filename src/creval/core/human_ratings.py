@@ -1,8 +1,12 @@
-"""What people said and what metrics scored, from CSV or JSONL files that anyone may have written.
+"""Human ratings and metric scores from CSV or JSONL files.
 
-Ratings: `rater, sample, model, metric, rating, scale`. Choices: `rater, sample, first, second, metric, choice`, where
-a choice is a model's name or `tie`. Scores: `sample, model, metric, score`; `source` may name the image that a
-sample is of. A row that cannot be taken as it stands is left out and counted, never mended.
+Columns:
+
+- ratings: `rater, sample, model, metric, rating, scale`
+- choices: `rater, sample, first, second, metric, choice`, where `choice` is a model's name or `tie`
+- scores: `sample, model, metric, score`, and optionally `source`, the sample's source image
+
+An invalid row is skipped and counted, never repaired.
 """
 
 from __future__ import annotations
@@ -21,14 +25,14 @@ from creval.core.errors import CrevalError
 from creval.core.files import MAX_JSON_BYTES, coerce_text, is_json_lines, read_bytes, read_json_lines
 
 OVERALL_METRIC = "overall"
-"""What is rated where a file names no metric."""
+"""Metric of ratings in a file that names none."""
 TIE = "tie"
 _SCALE_PATTERN = re.compile(r"\s*(-?\d+(?:\.\d+)?)\s*(?:-|–|to|\.\.)\s*(-?\d+(?:\.\d+)?)\s*")
 T = TypeVar("T")
 
 
 class SkippedRows(NamedTuple):
-    """Why rows of a file were not taken, how many, and the line of the first."""
+    """Skipped rows of a file: the reason, their number, and the first one's line."""
 
     reason: str
     rows: int
@@ -36,7 +40,7 @@ class SkippedRows(NamedTuple):
 
 
 class ScoreRow(NamedTuple):
-    """A metric's score of one edit, in its own unit; `source` is the image by which samples belong together."""
+    """A metric's score of one edit, in the metric's unit; samples with the same `source` form a cluster."""
 
     sample: str
     model: str
@@ -47,7 +51,7 @@ class ScoreRow(NamedTuple):
 
 @dataclass(frozen=True)
 class HumanRatings:
-    """What people said: ratings in percent of their scale, or choices between two edits."""
+    """Human ratings in percent of their scale, or choices between two edits."""
 
     ratings: tuple[Rating, ...]
     skipped_rows: tuple[SkippedRows, ...] = ()
@@ -55,18 +59,18 @@ class HumanRatings:
 
 @dataclass(frozen=True)
 class ScoreFile:
-    """What automatic metrics scored."""
+    """Scores by automatic metrics."""
 
     rows: tuple[ScoreRow, ...]
     skipped_rows: tuple[SkippedRows, ...] = ()
 
 
 class _RowError(Exception):
-    """Why one row cannot be taken."""
+    """An invalid row, with the reason."""
 
 
 class RatingScale(NamedTuple):
-    """The lowest and the highest rating that a person could give."""
+    """The lowest and the highest possible rating."""
 
     low: float
     high: float
@@ -74,56 +78,56 @@ class RatingScale(NamedTuple):
     def to_percent(self, rating: str) -> float:
         value = _parse_number(rating, "rating")
         if not self.low <= value <= self.high:
-            raise _RowError("the rating lies outside its scale")
+            raise _RowError("the rating is outside its scale")
         return 100 * (value - self.low) / (self.high - self.low)
 
 
 def parse_rating_scale(text: str) -> RatingScale:
-    """Return the scale that `1-5` or `0-1` stands for."""
+    """Parse a scale such as `1-5` or `0-1`."""
     match = _SCALE_PATTERN.fullmatch(text)
     scale = RatingScale(float(match[1]), float(match[2])) if match else RatingScale(0, 0)
     if not scale.low < scale.high < math.inf:
-        raise CrevalError(f"{text!r} is no scale; give the lowest and the highest, such as 1-5.")
+        raise CrevalError(f"{text!r} is not a scale. Give the lowest and the highest rating, such as 1-5.")
     return scale
 
 
 def read_human_ratings(path: str | Path, scale: RatingScale | None = None) -> HumanRatings:
-    """Ratings or choices; `scale` is that of ratings whose row states none."""
+    """Read ratings or choices; `scale` applies to rows without a scale."""
     columns, rows = _read_rows(path)
     if {"first", "second", "choice"} <= columns:
         ratings, left_out = _collect_rows(rows, _parse_choice)
     elif {"model", "rating"} <= columns:
         if scale is None and "scale" not in columns:
             raise CrevalError(
-                f"{path} does not say on which scale people rated: add a column `scale` with a "
+                f"{path} states no rating scale. Add a column `scale` with a "
                 "scale such as 1-5 in each row, or give `scale` 1-5."
             )
         ratings, left_out = _collect_rows(rows, lambda row: _parse_rating(row, scale))
     else:
         raise CrevalError(
-            f"{path} is no file of ratings (rater, sample, model, metric, rating, scale) or of "
+            f"{path} has neither the columns of ratings (rater, sample, model, metric, rating, scale) nor those of "
             f"choices (rater, sample, first, second, metric, choice). It has {_format_columns(columns)}."
         )
     if not ratings:
-        raise CrevalError(f"{path} holds no rating that can be taken. {_format_first_problems(left_out)}")
+        raise CrevalError(f"{path} has no valid rating. {_format_first_problems(left_out)}")
     return HumanRatings(tuple(ratings), left_out)
 
 
 def read_score_file(path: str | Path) -> ScoreFile:
-    """Scores of any automatic metrics."""
+    """Read the scores of automatic metrics."""
     columns, rows = _read_rows(path)
     if not {"model", "score"} <= columns:
         raise CrevalError(
-            f"{path} is no file of scores (sample, model, metric, score). It has {_format_columns(columns)}."
+            f"{path} lacks the columns of scores (sample, model, metric, score). It has {_format_columns(columns)}."
         )
     scores, left_out = _collect_rows(rows, _parse_score)
     if not scores:
-        raise CrevalError(f"{path} holds no score that can be taken. {_format_first_problems(left_out)}")
+        raise CrevalError(f"{path} has no valid score. {_format_first_problems(left_out)}")
     return ScoreFile(tuple(scores), left_out)
 
 
 def _read_rows(path: str | Path) -> tuple[set[str], Iterator[tuple[int, dict[str, str]]]]:
-    """Return the columns of a file, and its rows with their lines."""
+    """Return a file's columns, and its rows with their line numbers."""
     if is_json_lines(path):
         lines = {number: _row_from_object(entry) for number, entry in read_json_lines(path)}
         return {name for row in lines.values() for name in row}, iter(lines.items())
@@ -141,9 +145,9 @@ def _read_rows(path: str | Path) -> tuple[set[str], Iterator[tuple[int, dict[str
     except csv.Error as error:
         raise CrevalError(f"{path} cannot be read as CSV: {error}.") from error
     if len(names) == 1 and ";" in names[0]:
-        raise CrevalError(f"{path} is separated by semicolons; separate its cells by commas.")
+        raise CrevalError(f"{path} separates its cells by semicolons. Use commas or tabs.")
     if len(set(names)) < len(names):
-        raise CrevalError(f"{path} names a column twice: {', '.join(names)}.")
+        raise CrevalError(f"{path} has two columns of the same name: {', '.join(names)}.")
 
     def rows() -> Iterator[tuple[int, dict[str, str]]]:
         try:
@@ -159,14 +163,14 @@ def _read_rows(path: str | Path) -> tuple[set[str], Iterator[tuple[int, dict[str
 
 
 def _row_from_object(entry: Mapping[str, Any]) -> dict[str, str]:
-    """Return an object of a JSONL file as a row; what is no text and no number is as good as absent."""
+    """Return an object of a JSONL file as a row; values other than text and numbers become empty."""
     return {name.strip().casefold(): coerce_text(value).strip() for name, value in entry.items() if value is not None}
 
 
 def _collect_rows(
     rows: Iterator[tuple[int, dict[str, str]]], read: Callable[[Mapping[str, str]], tuple[Hashable, T]]
 ) -> tuple[list[T], tuple[SkippedRows, ...]]:
-    """Return what the rows hold, and what was left out: of two that say different things, both."""
+    """Return the values of the valid rows, and the skipped rows. Two contradicting rows are both skipped."""
     found: dict[Hashable, T] = {}
     lines: dict[Hashable, int] = {}
     doubtful: set[Hashable] = set()
@@ -178,15 +182,15 @@ def _collect_rows(
             key, value = read(row)
             if key in doubtful or (key in found and found[key] != value):
                 doubtful.add(key)
-                raise _RowError("the same thing is said in two ways")
+                raise _RowError("another row contradicts it")
             if key in found:
-                raise _RowError("the same thing is said again")
+                raise _RowError("the row repeats another one")
             found[key], lines[key] = value, line
         except _RowError as why:
             reasons.setdefault(str(why), []).append(line)
     for key in doubtful:
         del found[key]
-        reasons["the same thing is said in two ways"].append(lines[key])
+        reasons["another row contradicts it"].append(lines[key])
     left_out = (SkippedRows(why, len(at), min(at)) for why, at in reasons.items())
     return list(found.values()), tuple(left_out)
 
@@ -197,7 +201,7 @@ def _parse_rating(row: Mapping[str, str], scale: RatingScale | None) -> tuple[Ha
         try:
             scale = parse_rating_scale(stated)
         except CrevalError as error:
-            raise _RowError("the scale is none, such as 1-5 would be") from error
+            raise _RowError("the scale is invalid (a valid one is 1-5)") from error
     if scale is None:
         raise _RowError("the row states no scale")
     edit = EditKey(_require_model_name(row, "model"), row.get("sample", ""))
@@ -213,7 +217,7 @@ def _parse_choice(row: Mapping[str, str]) -> tuple[Hashable, Rating]:
     choice = row.get("choice", "")
     if choice not in pair:
         if choice.casefold() != TIE:
-            raise _RowError("the choice is neither of the two models, nor `tie`")
+            raise _RowError("the choice is neither one of the two models nor `tie`")
         choice = ""
     sample, rater = row.get("sample", ""), row.get("rater", "")
     edits = tuple(EditKey(model, sample) for model in sorted(pair))
@@ -237,9 +241,9 @@ def _parse_number(text: str, what: str) -> float:
     try:
         value = float(text)
     except ValueError as error:
-        raise _RowError(f"the {what} is no number") from error
+        raise _RowError(f"the {what} is not a number") from error
     if not math.isfinite(value):
-        raise _RowError(f"the {what} is no number")
+        raise _RowError(f"the {what} is not a number")
     return value
 
 
@@ -249,12 +253,12 @@ def _format_columns(columns: set[str]) -> str:
 
 def _format_first_problems(left_out: tuple[SkippedRows, ...]) -> str:
     found = "; ".join(f"line {line}: {reason}" for reason, _, line in left_out[:3])
-    return f"What is wrong first: {found}." if found else "It has no rows."
+    return f"First problems: {found}." if found else "It has no rows."
 
 
 @dataclass(frozen=True)
 class Rating:
-    """A person's rating of one edit (`value`) or of two (`choice`: the better one's model, empty if neither is)."""
+    """A person's rating of one edit (`value`), or choice between two (`choice`: the better model, empty for a tie)."""
 
     rater: str
     edits: tuple[EditKey, ...]

@@ -1,4 +1,4 @@
-"""Whether an image file is whole, as far as that can be told without decoding it."""
+"""Detection of truncated and damaged image files without decoding them."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from PIL import ImageFile
 
 from creval.core.image_limits import BYTES_PER_PART, MAX_PARTS
 
-_MAX_DEFLATE_RATIO = 1040  # bytes that one byte of a PNG's compressed pixels can stand for: 1032, and a little
-_PIXELS_PER_JPEG_BYTE = 1024  # at most: a block of 64 pixels takes a bit or more
-_BITS_PER_PIXEL = {"1": 1, "P": 1}  # at least; of other modes 8
+_MAX_DEFLATE_RATIO = 1040  # one compressed byte of a PNG expands to at most 1032 bytes; the rest is a margin
+_PIXELS_PER_JPEG_BYTE = 1024  # a generous limit, since a block of 64 pixels takes at least one bit
+_BITS_PER_PIXEL = {"1": 1, "P": 1}  # lower limit; 8 for other modes
 
 
 def find_damage(image: ImageFile.ImageFile, content: bytes) -> str:
-    """Return that a file is cut off, has no pixels or, as far as it says itself, is broken; empty where it seems whole.
+    """Return a description of the damage if a file is truncated, has no pixels or a wrong checksum; otherwise empty.
 
     `image` is the opened file, a JPEG, PNG or WebP.
     """
@@ -26,13 +26,13 @@ def find_damage(image: ImageFile.ImageFile, content: bytes) -> str:
         bits = image.width * image.height * _BITS_PER_PIXEL.get(image.mode, 8)
         pixels = _png_pixel_bytes(content)
         if pixels is None:
-            return "a part of it is cut off or broken"
+            return "a chunk is truncated or corrupt"
         whole = pixels * _MAX_DEFLATE_RATIO >= max(1, bits // 8)
     return "" if whole else "its image data ends too early"
 
 
 def _png_pixel_bytes(content: bytes) -> int | None:
-    """Return how many bytes of compressed pixels a PNG file has, 0 if it has no end; None if a part is broken."""
+    """Return the bytes of compressed pixels in a PNG file; 0 if its end is missing, None if a chunk is corrupt."""
     at, pixels, parts = 8, 0, 0
     while at + 12 <= len(content) and parts < MAX_PARTS + len(content) // BYTES_PER_PART:
         size = int.from_bytes(content[at : at + 4], "big")

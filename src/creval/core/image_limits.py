@@ -1,4 +1,4 @@
-"""Limits of images that others made: bytes of a file, steps of its header, pixels of all that are at work."""
+"""Limits for untrusted images: file size, reads of the header, and pixels decoded at a time."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from contextlib import contextmanager
 from typing import BinaryIO
 
 MAX_IMAGE_BYTES = 256 << 20
-"""The bytes of an image file."""
+"""Size limit of an image file."""
 MAX_PIXELS_AT_WORK = 128_000_000
-"""The pixels of all images that are decoded and not yet done with; an image that has more waits to be alone."""
+"""Limit of decoded pixels in memory, over all threads. A larger image waits until no other one is in memory."""
 MAX_PARTS = 10_000
-"""The steps in which a header is read; it takes tens."""
+"""Limit of reads for a header. An ordinary one takes tens."""
 BYTES_PER_PART = 256
-"""The bytes of a file's parts after its header, at least, on average."""
-_MAX_EXIF_BYTES = 1 << 16  # of a JPEG's usual EXIF, which may refer to all of itself in each of its entries
-_MAX_JPEG_EXIF_BYTES = 1 << 20  # of all parts of a JPEG's EXIF
-_MAX_TAG_BYTES = 16 << 20  # of all that the entries of larger EXIF refer to
-_TAG_BYTES = {3: 2, 4: 4, 5: 8, 8: 2, 9: 4, 10: 8, 11: 4, 12: 8, 13: 4, 16: 8}  # of a value, by its type; else 1
+"""Minimum average size of the reads after the header."""
+_MAX_EXIF_BYTES = 1 << 16  # smaller EXIF needs no check, even if each entry refers to all of it
+_MAX_JPEG_EXIF_BYTES = 1 << 20  # all parts of a JPEG's EXIF
+_MAX_TAG_BYTES = 16 << 20  # total that the entries of larger EXIF may refer to
+_TAG_BYTES = {3: 2, 4: 4, 5: 8, 8: 2, 9: 4, 10: 8, 11: 4, 12: 8, 13: 4, 16: 8}  # bytes per value by type; default 1
 
 
 class PixelBudget:
-    """Pixels that may be decoded at a time, shared by all threads."""
+    """Budget of pixels that may be decoded at a time, shared by all threads."""
 
     def __init__(self, pixels: int) -> None:
         self._pixels = self._free = pixels
@@ -33,7 +33,7 @@ class PixelBudget:
 
     @contextmanager
     def reserve(self, pixels: int) -> Iterator[None]:
-        """Wait until there is room for so many pixels. A thread that has reserved some reserves no more inside."""
+        """Wait until the pixels are free, then reserve them. Nested reservations of a thread are ignored."""
         if getattr(self._thread, "inside", False):
             yield
             return
@@ -52,14 +52,14 @@ class PixelBudget:
 
 
 pixel_budget = PixelBudget(MAX_PIXELS_AT_WORK)
-"""The budget of this process."""
+"""Pixel budget of this process."""
 
 
 class LimitedReader:
-    """A file whose header is read in few steps, and its pixels in no more than they need.
+    """File wrapper that limits the number and size of a decoder's reads.
 
-    Decoders follow what a file says: a comment of 50 MB byte by byte, or thousands of entries that are each the whole
-    file. `end_header` tells that what follows are pixels.
+    With a malicious file, a decoder may read a comment of 50 MB byte by byte, or thousands of entries that each span
+    the whole file. Call `end_header` before the pixels are read; other limits apply to them.
     """
 
     def __init__(self, file: BinaryIO) -> None:
@@ -77,7 +77,7 @@ class LimitedReader:
         self._bytes_left -= len(data)
         if self._reads_left < 0 or self._bytes_left < 0:
             raise OSError("it has too many parts")
-        if data.startswith(b"Exif\0\0"):  # Pillow joins all parts of a JPEG's
+        if data.startswith(b"Exif\0\0"):  # Pillow joins all EXIF parts of a JPEG
             self._exif += data[6:]
             if len(self._exif) > _MAX_JPEG_EXIF_BYTES or not is_safe_exif(self._exif):
                 raise OSError("its EXIF has too many parts")
@@ -89,7 +89,7 @@ class LimitedReader:
 
 
 def is_safe_exif(exif: bytes) -> bool:
-    """Return whether EXIF takes little memory when it is read: each entry could refer to all of it."""
+    """Return whether EXIF takes little memory when it is read. Each entry could refer to all of it."""
     exif = exif.removeprefix(b"Exif\0\0")
     if len(exif) <= _MAX_EXIF_BYTES:
         return True

@@ -1,6 +1,7 @@
-"""The one way to open an image: upright, in RGB, on white, whatever the file is; and to encode it.
+"""Opening and encoding of images.
 
-What cannot be opened raises `ImageError` with a sentence, and nothing else.
+All images are opened here: upright, in RGB, on white, whatever the file format. An image that cannot be opened raises
+`ImageError` and nothing else.
 """
 
 from __future__ import annotations
@@ -25,35 +26,35 @@ from creval.core.image_integrity import find_damage
 from creval.core.image_limits import MAX_IMAGE_BYTES, LimitedReader, is_safe_exif, pixel_budget
 
 MAX_PIXELS = 100_000_000
-"""The largest image that is decoded; in RGB it takes 0.4 GB."""
+"""Pixel limit of a decoded image; in RGB, such an image takes 0.4 GB."""
 MAX_SENT_BYTES = 32 << 20
-"""The bytes of an image in a request to a judge or a writer."""
+"""Size limit of an image in a request to a judge or a text model."""
 
-# What people have. Others are left out on purpose: EPS would start another program, ICO is decoded to find its size.
+# Other formats are left out on purpose: EPS would start another program, and ICO is decoded to find its size.
 _FORMATS = ("JPEG", "PNG", "WEBP", "GIF", "BMP", "TIFF", "AVIF", "JPEG2000", "PPM")
 _PLUGINS = {"WEBP": "WebP", "JPEG2000": "Jpeg2K"}
-_ROWS_PER_CHUNK = 256  # of an image converted at a time
-_PIXELS_PER_STRIP = 4_000_000  # of an image laid on white at a time
-_DIGESTED_BYTES = 1 << 20  # of a file at a time
-_PLAIN_PPM, _MAX_PLAIN_BYTES = (b"P1", b"P2", b"P3"), 16 << 20  # pixels in digits, which take seconds
-_REDUCED_PIXELS = 32_000_000  # larger JPEG files are decoded reduced where a smaller image is needed
-_MASK_THRESHOLD = 128  # of what a mask's pixel can be
-_MASK_TOLERANCE = 0.01  # of a mask's pixels, in which grey and alpha may differ along soft edges
+_ROWS_PER_CHUNK = 256  # converted to 8 bits at a time
+_PIXELS_PER_STRIP = 4_000_000  # flattened on white at a time
+_DIGESTED_BYTES = 1 << 20  # read at a time
+_PLAIN_PPM, _MAX_PLAIN_BYTES = (b"P1", b"P2", b"P3"), 16 << 20  # pixels written as digits take seconds to parse
+_REDUCED_PIXELS = 32_000_000  # larger JPEG files are decoded at a reduced size if a smaller image is needed
+_MASK_THRESHOLD = 128  # of 255
+_MASK_TOLERANCE = 0.01  # share of a mask's pixels in which grey and alpha may differ, because of soft edges
 _ALPHA_MODES = ("RGBA", "LA", "PA", "RGBa", "La")
 
 
 class ImageError(CrevalError):
-    """An image that cannot be opened, and why."""
+    """An image cannot be opened."""
 
 
 def open_image(path: str | Path) -> Image.Image:
-    """Return the image in a file: turned as its EXIF says, first frame, 8 bit RGB, alpha on white."""
+    """Return the image in a file: first frame, upright as its EXIF declares, 8 bit RGB, alpha flattened on white."""
     with _open_checked(path) as image:
         return normalise_image(image)
 
 
 def open_thumbnail(path: str | Path, side: int) -> Image.Image:
-    """Return such an image, made so small that no side has more than `side` pixels."""
+    """Return the image of `open_image`, reduced if necessary so that no side has more than `side` pixels."""
     with _open_checked(path, enough=lambda *_: (side, side)) as image:
         shown = normalise_image(image)
         shown.thumbnail((side, side), Image.Resampling.LANCZOS)
@@ -61,7 +62,7 @@ def open_thumbnail(path: str | Path, side: int) -> Image.Image:
 
 
 def open_mask(path: str | Path) -> Image.Image:
-    """Open an image in upright 8 bit grey; refuse a mask whose alpha marks something else than its grey."""
+    """Open a mask in upright 8 bit grey. Raises `ImageError` if its alpha marks another region than its grey."""
     with _open_checked(path) as image:
         image.load()
         mask = _to_8_bit(_apply_exif_orientation(image))
@@ -73,17 +74,17 @@ def open_mask(path: str | Path) -> Image.Image:
             if solid.any() and not solid.all() and _MASK_TOLERANCE < same < 1 - _MASK_TOLERANCE:
                 raise ImageError(
                     f"{path} marks one region in grey and another by its transparency. Save it "
-                    "without transparency, white where the picture is to be edited, else black."
+                    "without transparency: white for the region to edit, black elsewhere."
                 )
         return grey
 
 
 ResizeRule = Callable[[int, int], tuple[int, int]]
-"""The size at which a model sees an image of a given width and height."""
+"""Function from an image's width and height to the size at which a model gets it."""
 
 
 class EncodedImage(NamedTuple):
-    """An image as it is sent: its file's digest, its type, its bytes and its size in pixels."""
+    """An image in a request. `digest` is that of its file; `content`, `width` and `height` are those that are sent."""
 
     digest: str
     media_type: str
@@ -93,11 +94,14 @@ class EncodedImage(NamedTuple):
 
 
 def encode_for_request(path: str | Path, resize: ResizeRule | None) -> EncodedImage:
-    """Encode an image for a request, of which many are in memory at a time; refuse what is too large for one."""
+    """Encode an image for a request. Raises `ImageError` if it is larger than `MAX_SENT_BYTES`.
+
+    The limit exists because many requests are in memory at a time.
+    """
     image = encode_image(path, resize)
     if len(image.content) > MAX_SENT_BYTES:
         raise ImageError(
-            f"{path} takes {len(image.content) >> 20} MB, and at most {MAX_SENT_BYTES >> 20} MB are sent. "
+            f"{path} takes {len(image.content) >> 20} MB; the limit for a request is {MAX_SENT_BYTES >> 20} MB. "
             "Make it smaller, or set `image_fit` to a number of pixels."
         )
     return image
@@ -106,7 +110,7 @@ def encode_for_request(path: str | Path, resize: ResizeRule | None) -> EncodedIm
 def encode_image(path: str | Path, resize: ResizeRule | None = None) -> EncodedImage:
     """Encode an image for a model: resized, as JPEG.
 
-    Without `resize`, upright JPEG, PNG and WebP files are taken byte for byte, and everything else becomes upright PNG.
+    Without `resize`, upright JPEG, PNG and WebP files are returned byte for byte; other images become upright PNG.
     """
     path = Path(path)
     with _explained(path):
@@ -143,41 +147,41 @@ def encode_image(path: str | Path, resize: ResizeRule | None = None) -> EncodedI
 
 
 def encode_png(image: Image.Image) -> bytes:
-    """Return a picture as the content of a PNG file."""
+    """Encode an image as PNG."""
     content = io.BytesIO()
     image.save(content, "PNG", compress_level=1)
     return content.getvalue()
 
 
 def decode_image(content: bytes) -> Image.Image:
-    """Return the image in a file's content, as `open_image` gives it."""
-    with _open_checked("the picture", content) as image:
+    """Return the image in a file's content, normalised like that of `open_image`."""
+    with _open_checked("the image", content) as image:
         return normalise_image(image)
 
 
 def detect_image_format(content: bytes) -> str:
-    """Return what kind of file an image's content is: `PNG`, `JPEG` ..."""
-    with _open_checked("the picture", content, pixels=False) as image:
+    """Return the format of an image file's content: `PNG`, `JPEG` ..."""
+    with _open_checked("the image", content, pixels=False) as image:
         return image.format or ""
 
 
 def has_transparency(content: bytes) -> bool:
-    """Return whether the image in a file's content is transparent anywhere."""
-    with _open_checked("the picture", content) as image:
+    """Return whether the image in a file's content has transparent pixels."""
+    with _open_checked("the image", content) as image:
         if image.mode not in _ALPHA_MODES and "transparency" not in image.info:
             return False
         return image.convert("RGBA").getchannel("A").getextrema() != (255, 255)
 
 
 def read_image_size(path: str | Path, content: bytes | None = None) -> tuple[int, int]:
-    """Return the width and height of the upright image in a file, or its content, without reading its pixels."""
+    """Return the width and height of the upright image in a file (or its content) without decoding the pixels."""
     with _open_checked(path, content, pixels=False) as image:
         return _upright_size(image, _read_orientation(image, content or b""))
 
 
 _JPEG = "image/jpeg"
 _PASS_THROUGH_FORMATS = {"JPEG": _JPEG, "PNG": "image/png", "WEBP": "image/webp"}
-# Others, CMYK and 16 bit among them, are read wrongly by many a server.
+# Many servers read other modes, such as CMYK and 16 bit, wrongly.
 _COMMON_MODES = ("RGB", "RGBA", "L", "LA", "P", "PA", "1")
 _ORIENTATION = 0x0112  # in EXIF
 _PNG_EXIF = {"exif", "Raw profile type exif", "xmp", "XML:com.adobe.xmp"}
@@ -186,7 +190,7 @@ _SIDEWAYS_ORIENTATIONS = (5, 6, 7, 8)
 
 @contextmanager
 def _ignore_warnings() -> Iterator[None]:
-    """The limit of pixels that counts is ours, and faults in metadata do not concern the pixels."""
+    """Ignore Pillow's warnings: creval has its own pixel limit, and invalid metadata does not affect the pixels."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         yield
@@ -199,10 +203,10 @@ _no_warnings = SharedContext(_ignore_warnings)
 def _open_checked(
     path: str | Path, content: bytes | None = None, enough: ResizeRule | None = None, *, pixels: bool = True
 ) -> Iterator[ImageFile.ImageFile]:
-    """Open an image file of a safe size, or its content; whatever goes wrong becomes a sentence.
+    """Open an image file, or its content, if its size is safe. All failures become `ImageError`.
 
-    A large JPEG is decoded reduced where the size that `enough` gives will do. Unless only the header is read, the
-    pixels are reserved until the end.
+    A large JPEG is decoded at a reduced size if the size from `enough` allows that. If `pixels` is True, the image's
+    pixels are reserved in the budget until the end of the block.
     """
     path = Path(path)
     start = b""
@@ -213,7 +217,7 @@ def _open_checked(
             with _no_warnings, Image.open(reader, formats=_formats()) as image:  # type: ignore[arg-type]
                 reader.end_header()
                 if start[:2] in _PLAIN_PPM and reader.size > _MAX_PLAIN_BYTES:
-                    raise ImageError(f"{path} is a PPM of {reader.size >> 20} MB in digits. Save it as PNG.")
+                    raise ImageError(f"{path} is a plain-text PPM of {reader.size >> 20} MB. Save it as PNG.")
                 if enough is not None and image.width * image.height > _REDUCED_PIXELS:
                     _reduce(image, enough)
                 if pixels or image.format != "JPEG":
@@ -225,15 +229,15 @@ def _open_checked(
     except Image.DecompressionBombError as error:
         raise _too_many_pixels(path) from error
     except UnidentifiedImageError as error:
-        raise ImageError(f"{path} is not an image that creval reads{_describe_non_image(start)}") from error
-    except Exception as error:  # decoders raise almost anything on broken data
+        raise ImageError(f"{path} is not a supported image{_describe_non_image(start)}") from error
+    except Exception as error:  # decoders raise all kinds of exceptions for broken data
         reason = (str(error) or type(error).__name__).rstrip(".")
         raise ImageError(f"{path} is damaged and cannot be opened ({reason}).") from error
 
 
 @contextmanager
 def _open_reader(path: Path, content: bytes | None) -> Iterator[LimitedReader]:
-    """Open a file, or its content, to be decoded."""
+    """Open a file, or its content, for decoding."""
     file: BinaryIO = io.BytesIO(content or b"")
     if content is None:
         with _explained(path):
@@ -251,14 +255,14 @@ def _empty(path: Path) -> ImageError:
 
 @contextmanager
 def _explained(path: Path) -> Iterator[None]:
-    """Make the sentence for a file that cannot be opened."""
+    """Turn errors of opening a file into `ImageError`."""
     try:
         yield
     except FileNotFoundError as error:
         raise ImageError(f"{path} does not exist.") from error
     except IsADirectoryError as error:
         raise ImageError(f"{path} is a folder, not an image.") from error
-    except (OSError, ValueError) as error:  # a path may be none at all
+    except (OSError, ValueError) as error:  # ValueError: not a valid path
         raise ImageError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}.") from error
 
 
@@ -267,7 +271,7 @@ def _upright_size(image: ImageFile.ImageFile, orientation: int) -> tuple[int, in
 
 
 def _reduce(image: ImageFile.ImageFile, enough: ResizeRule) -> None:
-    """Let a JPEG be decoded at a part of its size that is still twice as large as `enough`."""
+    """Decode a JPEG at a reduced size that is still at least twice as large as `enough`."""
     orientation = _read_orientation(image)
     size = enough(*_upright_size(image, orientation))
     if orientation in _SIDEWAYS_ORIENTATIONS:
@@ -276,40 +280,43 @@ def _reduce(image: ImageFile.ImageFile, enough: ResizeRule) -> None:
 
 
 def normalise_image(image: Image.Image) -> Image.Image:
-    """Return an image as `open_image` gives it."""
+    """Return an image upright, in 8 bit RGB, flattened on white."""
     image.load()
     return _flatten_on_white(_to_8_bit(_apply_exif_orientation(image)))
 
 
 def _read_orientation(image: Image.Image, content: bytes = b"") -> int:
-    """Return how an image is to be turned, as EXIF numbers it; `content` is its file's, if at hand."""
+    """Return an image's EXIF orientation; `content` is that of its file, if already read."""
     if image.format == "PNG" and not (_PNG_EXIF & image.info.keys() or b"eXIf" in content):
-        return 1  # to look behind the pixels for EXIF, Pillow would decode them
+        return 1  # Pillow would decode the pixels to find EXIF after them
     try:
         exif = image.info.get("exif", b"")
         profile = image.info.get("Raw profile type exif", "")
         if not is_safe_exif(exif or bytes.fromhex("".join(profile.split("\n")[3:]))):
             return 1
         return int(image.getexif().get(_ORIENTATION, 1))
-    except Exception:  # EXIF that cannot be read says nothing about the orientation
+    except Exception:  # unreadable EXIF: assume upright
         return 1
 
 
 def file_digest(path: str | Path) -> str:
-    """Return a name for a file's content: the same bytes have the same digest."""
+    """Return the SHA-256 digest of an image file's content."""
     digest = hashlib.sha256()
     try:
         with open_file(path, MAX_IMAGE_BYTES) as file:
             while part := file.read(_DIGESTED_BYTES):
                 digest.update(part)
-    except (OSError, ValueError) as error:  # a path may be none at all
+    except (OSError, ValueError) as error:  # ValueError: not a valid path
         reason = getattr(error, "strerror", None) or error
         raise ImageError(f"{path} cannot be read: {reason}.") from error
     return digest.hexdigest()
 
 
 def check_header(path: Path) -> None:
-    """Raise `ImageError` if an image cannot be opened, by its head and end; decode it only if it seems cut off."""
+    """Raise `ImageError` if an image cannot be opened.
+
+    Only the start and end of the file are checked. It is decoded only if it seems truncated.
+    """
     read_image_size(path)
     with open_file(path, MAX_IMAGE_BYTES) as file:
         head, size = file.read(12), file.seek(0, io.SEEK_END)
@@ -325,7 +332,7 @@ def check_header(path: Path) -> None:
 
 
 def missing_image_reason(images: Iterable[Path], check: Callable[[Path], object] = open_image) -> str:
-    """Return what is wrong with a benchmark's images; empty where all can be opened."""
+    """Return the first problem of a benchmark's images; empty if all can be opened."""
     for path in images:
         try:
             check(path)
@@ -337,10 +344,10 @@ def missing_image_reason(images: Iterable[Path], check: Callable[[Path], object]
 
 @lru_cache(maxsize=1)
 def _formats() -> tuple[str, ...]:
-    # Only their decoders: `Image.init` would load four times as many.
+    # Load only the needed decoders; `Image.init` would load four times as many.
     for name in _FORMATS:
         plugin = _PLUGINS.get(name, name.capitalize())
-        with suppress(ImportError):  # AVIF, in some builds
+        with suppress(ImportError):  # some builds lack AVIF
             import_module(f"PIL.{plugin}ImagePlugin")
     return tuple(name for name in _FORMATS if name in Image.OPEN)
 
@@ -348,15 +355,14 @@ def _formats() -> tuple[str, ...]:
 def _check_size(path: Path, image: ImageFile.ImageFile) -> None:
     width, height = image.size
     if width * height > MAX_PIXELS:
-        raise _too_many_pixels(path, f"{width} x {height} pixels; ")
+        raise _too_many_pixels(path, f"{width} x {height} pixels")
     if width <= 0 or height <= 0:
         raise ImageError(f"{path} has no pixels ({width} x {height}).")
 
 
-def _too_many_pixels(path: Path, found: str = "too many pixels: ") -> ImageError:
+def _too_many_pixels(path: Path, found: str = "too many pixels") -> ImageError:
     return ImageError(
-        f"{path} is too large: it has {found}more than {MAX_PIXELS / 1e6:.0f} million are not opened. "
-        "Make it smaller first."
+        f"{path} is too large: it has {found}; the limit is {MAX_PIXELS / 1e6:.0f} million. Make it smaller first."
     )
 
 
@@ -365,12 +371,12 @@ def _apply_exif_orientation(image: Image.Image) -> Image.Image:
         return image
     try:
         return ImageOps.exif_transpose(image)
-    except Exception:  # EXIF that cannot be read says nothing about the orientation
+    except Exception:  # unreadable EXIF: assume upright
         return image
 
 
 def _to_8_bit(image: Image.Image) -> Image.Image:
-    """Samples of 16 and 32 bits scaled to 8; Pillow itself would cut them off at 255."""
+    """Scale samples of 16 and 32 bits to 8, because Pillow would clip them at 255."""
     if not image.mode.startswith("I") and image.mode != "F":
         return image
     samples = np.asarray(image)
@@ -390,7 +396,7 @@ def _flatten_on_white(image: Image.Image) -> Image.Image:
     if image.mode not in _ALPHA_MODES and "transparency" not in image.info:
         return image.convert("RGB") if image.mode != "RGB" else image.copy()
     width, height = image.size
-    rows = max(1, _PIXELS_PER_STRIP // width)  # a large image is not in memory five times
+    rows = max(1, _PIXELS_PER_STRIP // width)  # avoids five copies of a large image in memory
     if rows >= height:
         white = Image.new("RGBA", image.size, (255, 255, 255, 255))
         return Image.alpha_composite(white, image.convert("RGBA")).convert("RGB")
@@ -402,9 +408,9 @@ def _flatten_on_white(image: Image.Image) -> Image.Image:
 
 
 def _describe_non_image(start: bytes) -> str:
-    """Return what a file that is no image seems to be."""
+    """Return the end of an error message: the likely type of a file that is not a supported image."""
     if start[4:12] in (b"ftypheic", b"ftypheix", b"ftypmif1", b"ftyphevc"):
         return ": it is a HEIC photo. Convert it to JPEG or PNG first."
     if start.lstrip()[:1] in (b"<", b"{"):
-        return ": it holds text, perhaps an error page that was saved in its place."
-    return ". JPEG, PNG, WebP, AVIF, GIF, BMP and TIFF are."
+        return ": it contains text, perhaps a saved error page."
+    return ". Use JPEG, PNG, WebP, AVIF, GIF, BMP or TIFF."

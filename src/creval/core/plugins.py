@@ -1,4 +1,4 @@
-"""Names to objects: built in, registered at run time, or from an installed package."""
+"""Registries of named objects: built in, from installed packages, or registered at run time."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from creval.core.errors import CrevalError, require_known
 T = TypeVar("T")
 V = TypeVar("V")
 THIS_SESSION = "this session"
-"""The origin of what was registered at run time."""
+"""Origin of an object that was registered at run time."""
 
 
 class Registry(Generic[T]):
-    """Named objects of one kind, imported when they are first asked for.
+    """Named objects of one kind, imported on first use.
 
-    `builtins` gives the place of each built-in object as `module:attribute`, of a text as its file. Other packages
-    add objects through the entry-point group `creval.<kind>s`, notebooks through `register`.
+    `builtins` gives the location of each built-in object as `module:attribute`, or as the path of a text file. Other
+    packages add objects through the entry-point group `creval.<kind>s`, notebooks through `register`.
 
     >>> colours = Registry[int]("colour", {})
     >>> colours.register("red", 0xFF0000)
@@ -42,14 +42,14 @@ class Registry(Generic[T]):
         return {found.name: found for found in entry_points(group=self.group)}
 
     def names(self) -> list[str]:
-        """Return all names: built-in ones first, then installed, then registered ones."""
+        """Return all names: built-in, then installed, then registered ones."""
         return list(dict.fromkeys([*self._builtins, *self._entry_points, *self._registered]))
 
     def __contains__(self, name: str) -> bool:
         return name in self._registered or name in self._builtins or name in self._entry_points
 
     def origin(self, name: str) -> str:
-        """Return where an object comes from: empty if creval ships it."""
+        """Return the package of an object or `this session`; empty if it is part of creval."""
         if name in self._registered:
             return THIS_SESSION
         if name in self._builtins:
@@ -58,12 +58,12 @@ class Registry(Generic[T]):
         return package.name if package is not None else self._entry_points[name].value
 
     def label(self, name: str) -> str:
-        """Return the name, with the package that it comes from if that is not creval."""
+        """Return the name, followed by the origin if the object is not part of creval."""
         origin = self.origin(name)
         return f"{name} ({origin})" if origin else name
 
     def get(self, name: str) -> T:
-        """Return the object of this name. An unknown name is an error that names the nearest."""
+        """Return the object of this name; raises `CrevalError` with a suggestion if the name is unknown."""
         if name in self._registered:
             return self._registered[name]
         if name not in self._loaded:
@@ -84,14 +84,14 @@ class Registry(Generic[T]):
             raise CrevalError(f"{self.kind} {name!r} ({entry.value}) fails: {error!r}.") from error
 
     def register(self, name: str, value: T) -> T:
-        """Add an object under a name, or put it in the place of an earlier registered one."""
+        """Register an object under a name, replacing one that was registered before."""
         if name in self._builtins:
-            raise CrevalError(f"creval has the {self.kind} {name!r} already; choose another name.")
+            raise CrevalError(f"creval already has a built-in {self.kind} {name!r}. Choose another name.")
         self._registered[name] = value
         return value
 
     def decorator(self, name: str) -> Callable[[V], V]:
-        """Return a decorator that registers what it decorates."""
+        """Return a decorator that registers the decorated object."""
 
         def register(value: V) -> V:
             self.register(name, cast(T, value))
@@ -101,7 +101,10 @@ class Registry(Generic[T]):
 
 
 def create(base: type[T], factory: Callable[..., object], name: str, *arguments: object) -> T:
-    """Create a judge or an editor with a factory of another package, called with these arguments or with none."""
+    """Create a judge or an editor with the factory of another package.
+
+    The factory is called with the name and the arguments, or without any if it does not accept them.
+    """
     try:
         given = (name, *arguments)
         try:
@@ -117,7 +120,7 @@ def create(base: type[T], factory: Callable[..., object], name: str, *arguments:
 
 
 def adopt(base: type[T], made: object, name: str) -> T:
-    """Check that an object is of a class, and fill in `name`, `model` and `notes` if they lack."""
+    """Check that an object is an instance of `base`, and set `name`, `model` and `notes` if they are missing."""
     if not isinstance(made, base):
         raise CrevalError(f"{name} is not a creval {base.__name__}.")
     for attribute, value in (("name", name), ("model", name), ("notes", [])):

@@ -1,4 +1,4 @@
-"""What is asked of a judge, or measured, about an edit."""
+"""Probes of an edit: questions to a judge, and measurements."""
 
 from __future__ import annotations
 
@@ -10,13 +10,16 @@ from typing import Any, NamedTuple
 class Question(NamedTuple):
     """One question to a judge about one edit.
 
-    `id` is unique in its sample and comes from the metric and the position (`VC/3`), because releases repeat their
-    own ids; `label` is the id as released, by which recorded replies speak. `reference` is the right answer in the
-    scale's words, or none where there is no usable one; `released_reference` is the reference letter by letter as
-    released. `shows` names the images and texts that the judge sees with it; `step` the step it asks about. `prompt`
-    names the text in which it is put, if not the protocol's own, and `rubric` tells how to answer; `group` is whom it
-    is asked together with, if not its metric. `form` is how the judge answers: `explained` in a sentence, `reasoned`
-    at length, or `bare` (the answer alone).
+    - `id`: unique in its sample; built from the metric and the position (`VC/3`), because releases repeat their ids.
+    - `label`: the id in the release, which recorded replies use.
+    - `reference`: the correct answer as a choice of the scale; None if the release has no usable one.
+    - `released_reference`: the reference exactly as released.
+    - `shows`: images and texts that the judge sees with the question.
+    - `step`: the step of the instruction that it asks about.
+    - `prompt`: name of its prompt, if it is not the protocol's.
+    - `rubric`: explanation of the scores, for the judge.
+    - `group`: questions of a group are asked together; the default is one group per metric.
+    - `form`: form of the answer: `explained` (one sentence), `reasoned` (at length) or `bare` (the answer alone).
     """
 
     id: str
@@ -39,7 +42,8 @@ class Question(NamedTuple):
 class Measurement(NamedTuple):
     """One measurement of one edit by an image metric.
 
-    `id` is the name of its value, `metric` what it counts for. If `parameters` change, it is measured again.
+    `id` names its value, and `metric` is the protocol's metric that it contributes to. If `parameters` change, it is
+    measured again.
     """
 
     id: str

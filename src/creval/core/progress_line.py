@@ -1,4 +1,4 @@
-"""Progress of long work: one changing line on a terminal or in a notebook, else a line now and then."""
+"""Progress display: one updated line in a terminal or a notebook, a new line every ten seconds elsewhere."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from importlib import import_module
 from typing import Any, TypeVar
 
 T = TypeVar("T")
-_INITIAL_DELAY = 2.0  # seconds before progress is worth showing
-_CHANGE_INTERVAL = 0.2  # seconds between changes of a line
-_LOG_INTERVAL = 10.0  # seconds between lines where a line cannot change
+_INITIAL_DELAY = 2.0  # seconds before any progress is shown
+_CHANGE_INTERVAL = 0.2  # seconds between updates of a line
+_LOG_INTERVAL = 10.0  # seconds between new lines
 
 
 def in_notebook() -> bool:
-    """Return whether this process is the kernel of a notebook."""
+    """Return whether this process is a notebook's kernel."""
     ipython = sys.modules.get("IPython")
     shell = ipython.get_ipython() if ipython is not None else None
     return getattr(shell, "kernel", None) is not None
 
 
 class ProgressLine:
-    """Progress, shown once there is something to wait for, in the output of a notebook's cell or on standard error."""
+    """Progress in the output of a notebook's cell or on standard error, shown after two seconds."""
 
     def __init__(self) -> None:
         self._terminal, self._notebook = sys.stderr.isatty(), in_notebook()
@@ -34,12 +34,12 @@ class ProgressLine:
         self._cell_output: Any = None
 
     def due(self) -> bool:
-        """Return whether it is time to show something."""
+        """Return whether it is time for an update."""
         now = time.monotonic()
         return now - self.started > _INITIAL_DELAY and now - self._shown > self._every
 
     def show(self, text: str) -> None:
-        """Show a text in the place of the one before."""
+        """Show a text in place of the previous one."""
         self._shown = time.monotonic()
         self._visible = self._terminal or self._notebook
         if self._notebook:
@@ -60,7 +60,7 @@ class ProgressLine:
             self._cell_output.update(shown, raw=True)
 
     def clear(self) -> None:
-        """Remove the text, if there is one that can be removed."""
+        """Remove the shown text, if possible."""
         if self._visible and self._notebook:
             self._show_in_cell("")
         elif self._visible:
@@ -76,7 +76,7 @@ class ProgressLine:
 
 
 def count_progress(line: ProgressLine, what: str) -> Callable[[int, int], None]:
-    """Return a callback that shows how many of how many are done, and the time left."""
+    """Return a callback that shows the number of finished items and the time left."""
 
     def watch(done: int, of: int) -> None:
         if line.due():
@@ -87,10 +87,10 @@ def count_progress(line: ProgressLine, what: str) -> Callable[[int, int], None]:
 
 
 def track(items: Sequence[T], what: str) -> Iterator[T]:
-    """Yield the items, with progress once they take more than two seconds."""
+    """Yield the items, and show progress after two seconds."""
     line = ProgressLine()
     for done, item in enumerate(items):
-        # Asking the clock costs more than many an item.
+        # Reading the clock for each item would take longer than many items do.
         if not done & 63 and line.due():
             left = (time.monotonic() - line.started) / done * (len(items) - done)
             line.show(f"{what}: {done} of {len(items)}, {left:.0f} s left")

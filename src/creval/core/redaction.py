@@ -1,4 +1,4 @@
-"""Secrets in text: passwords in addresses, tokens in queries, keys in settings and commands. All are hidden here."""
+"""Redaction of secrets: passwords in URLs, tokens in queries, keys in settings and commands."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 HIDDEN = "[hidden]"
-"""What is shown in the place of a secret."""
+"""Placeholder for a secret."""
 
-# An address begins with a scheme, perhaps misspelt. What follows, up to the last at sign in the same word, is user
-# info: passwords may hold any character. An at sign before another address joins a model's name to it.
+# A URL begins with a scheme, perhaps misspelt. The text up to the last at sign of the same word is user info, because
+# passwords may contain any character. An at sign directly before another URL separates a model's name from it.
 _USER_INFO = re.compile(
     r"(?P<start>[a-z][a-z0-9+.-]{0,20}:[/\\]{1,4}|(?:https?|socks[45]?)[:;]?[/\\]{0,4}(?=[^\s/\\:@]{0,200}:))"
     r"(?P<secret>[^\s@]{0,500}@(?:(?!https?:)[^\s@]{0,500}@){0,20})(?!https?:)",
     re.IGNORECASE,
 )
-# A name with a password before a host, where no scheme is.
+# A name and password before a host, without a scheme.
 _BARE_USER_INFO = re.compile(r"(?:^|(?<=[@\s\"'=(]))[^\s@:/\"']{1,200}:[^\s@/\"']{1,200}@(?=[\w\[])(?!https?:)")
 _QUERY_NAMES = (
     r"(?:[\w-]{0,40}[-_])?(?:api[-_]?key|key|key[-_]?id|token|secret|pass(?:word|wd|phrase)?|pwd|auth|authorization"
@@ -30,17 +30,17 @@ _SECRET_NAME = re.compile(
     r"|pass(?:word|wd|phrase)|pwd|auth|authorization|credentials?|cookie|bearer)",
     re.IGNORECASE,
 )
-# Tokens of well-known services, by their beginnings.
+# Tokens of well-known services, by their prefixes.
 _TOKEN_SHAPE = re.compile(
     r"(?<![\w-])(?:sk|pk|rk|hf|gh[pousr]|github_pat|glpat|xox[abprs]|r8|nvapi|gsk|pplx|fal)[-_][\w-]{12,}"
     r"|(?<!\w)(?:AKIA|ASIA)[0-9A-Z]{12,}|(?<!\w)AIza[\w-]{20,}|(?<![\w-])eyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*"
 )
 _BEARER = re.compile(r"(\b(?:bearer|basic|token)\s+)([^\s\"',;]{6,})", re.IGNORECASE)
-_NOT_A_VALUE = ("$", "{", "<")  # how a place or a variable begins, which is no secret itself
+_NOT_A_VALUE = ("$", "{", "<")  # start of a variable or placeholder, which is not a secret itself
 
 
 def hide_secrets(text: str) -> str:
-    """Return a text without user info in addresses, and without tokens in their queries.
+    """Return a text with user info in URLs and tokens in their queries hidden.
 
     >>> hide_secrets("http://user:word@proxy:3128 failed, then https://cdn.example/a.png?sig=x1&w=2")
     'http://[hidden]@proxy:3128 failed, then https://cdn.example/a.png?sig=[hidden]&w=2'
@@ -52,7 +52,7 @@ def hide_secrets(text: str) -> str:
 
 
 def hide_values(text: str, values: Iterable[str], shown: str = HIDDEN) -> str:
-    """Return a message without these secrets. A short one counts only where it is a whole word."""
+    """Return a text with these secrets hidden. Secrets shorter than 8 characters are hidden only as whole words."""
     for value in sorted({value for value in values if value}, key=len, reverse=True):
         if len(value) >= 8:
             text = text.replace(value, shown)
@@ -62,13 +62,13 @@ def hide_values(text: str, values: Iterable[str], shown: str = HIDDEN) -> str:
 
 
 def is_unmistakable(secret: str) -> bool:
-    """Return whether a secret is too odd to stand in a judge's own words by chance."""
+    """Return whether a secret is so long or mixed that it cannot occur in a judge's reply by chance."""
     mixed = re.search("[0-9]", secret) and re.search("[A-Za-z]", secret)
     return len(secret) >= (12 if mixed else 24)
 
 
 def is_secret_name(name: str) -> bool:
-    """Return whether a setting or an option of this name holds a secret.
+    """Return whether a setting or an option of this name contains a secret.
 
     >>> [is_secret_name(name) for name in ("api_key", "--hf-token", "max_tokens", "keyword", "pad_token_id")]
     [True, True, False, False, False]
@@ -77,7 +77,7 @@ def is_secret_name(name: str) -> bool:
 
 
 def hide_settings(value: Any, name: str = "") -> Any:
-    """Return settings, as JSON has them, with what looks like a secret hidden."""
+    """Return JSON-like settings with everything hidden that looks like a secret."""
     if isinstance(value, Mapping):
         return {key: hide_settings(one, str(key)) for key, one in value.items()}
     if isinstance(value, list | tuple):
@@ -88,12 +88,12 @@ def hide_settings(value: Any, name: str = "") -> Any:
 
 
 def hide_words(text: str) -> str:
-    """Return words of a user's with tokens, and values that are named as secrets, hidden."""
+    """Return a user's text with tokens and named secrets (`api_key=...`) hidden."""
     return hide_values(hide_secrets(text), find_secret_words([text]))
 
 
 def find_secret_words(words: Iterable[str]) -> list[str]:
-    """Return the secrets in the words of a command: values of options, variables and headers named as secrets.
+    """Return the secrets in the words of a command: tokens, and values of secret options, variables and headers.
 
     >>> find_secret_words(["run", "--api-key", "abc", "--max-tokens", "9", "KEY=def", "--to", "{output}"])
     ['abc', 'def']

@@ -1,4 +1,4 @@
-"""What is edited, and the edits of it."""
+"""Samples: images with an editing instruction."""
 
 from __future__ import annotations
 
@@ -9,16 +9,19 @@ from pathlib import Path
 from creval.core.probe import Question
 
 Box = tuple[float, float, float, float]
-"""Left, top, right, bottom, in pixels of the upright image."""
+"""Left, top, right and bottom in pixels of the upright image."""
 
 
 CAPTION_KINDS = frozenset({"source", "target"})
-"""What a sample's captions can be of."""
+"""Keys of a sample's captions."""
 
 
 @dataclass(frozen=True)
 class InstructionStep:
-    """One instruction of several: it builds on the steps at `needs`, and makes `new` of the object `old` in `boxes`."""
+    """One step of an instruction.
+
+    It depends on the steps with the indices `needs`, and replaces the object `old` in `boxes` by `new`.
+    """
 
     text: str
     kind: str = ""
@@ -30,11 +33,11 @@ class InstructionStep:
 
 @dataclass(frozen=True)
 class Sample:
-    """One thing to edit: an instruction, mostly with a source image.
+    """One editing task: an instruction, usually with a source image.
 
-    `tags` place it in the groups of its benchmark (`{"category": "Stylization", ...}`); `questions`
-    are those that the dataset itself brings, in the order in which it brings them. `derived_from`
-    names what it was made of, where its source's file does not tell.
+    - `tags`: its groups in the benchmark (`{"category": "Stylization", ...}`).
+    - `questions`: the dataset's own questions, in their original order.
+    - `derived_from`: origin of the sample, if it differs from its source's file.
     """
 
     id: str
@@ -50,16 +53,16 @@ class Sample:
 
     @property
     def cluster(self) -> str:
-        """What it was made of: samples of one image do not tell things independently."""
+        """Cluster for statistics: samples derived from the same image are not independent."""
         return self.derived_from or str(self.source or self.id)
 
     @property
     def has_captions(self) -> bool:
-        """Whether both captions are there."""
+        """True if the sample has both captions."""
         return all(self.captions.get(of, "").strip() for of in CAPTION_KINDS)
 
     @property
     def input_images(self) -> tuple[Path, ...]:
-        """All that it brings: source, mask and references."""
+        """Source, mask and references, as far as the sample has them."""
         found = (self.source, self.mask, *self.references)
         return tuple(path for path in found if path is not None)

@@ -1,4 +1,4 @@
-"""The scales on which judges answer: how an answer is read, compared and reduced."""
+"""Answer scales: parsing, comparing and aggregating a judge's answers."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from creval.core.verdict import VerdictStatus
 class AnswerScale(ABC):
     """A scale: the wording that asks for an answer, its JSON schema, and its parser.
 
-    `choices` are the answers as JSON values; `description` names them to a judge. Answers on a `nominal` scale have no
-    order.
+    `choices` are the answers as JSON values, and `description` describes them to a judge. Answers on a `nominal` scale
+    have no order.
     """
 
     name: str
@@ -32,38 +32,38 @@ class AnswerScale(ABC):
 
     @abstractmethod
     def parse_answer(self, answer: object) -> tuple[VerdictStatus, float | None]:
-        """Return the status and value of one answer as a judge gave it; never raises, never guesses."""
+        """Return the status and value of one raw answer. Never raises and never guesses."""
 
     def find_stated(self, text: str) -> list[StatedVerdict]:  # noqa: ARG002
-        """Return the verdicts that running text states outside of quotations, as words for `parse_answer`.
+        """Return the verdicts stated in running text outside of quotations, as input for `parse_answer`.
 
-        They show that a reply says two things; they answer nothing. A scale without words of its own has none.
+        They only serve to detect contradictions in a reply; they are never used as answers. The default is none.
         """
         return []
 
     def normalise_reference(self, released: str) -> str | None:
-        """Return a reference as a release writes it, in the scale's own words, or None."""
+        """Return a released reference as a choice of the scale, or None if it is not one."""
         _, value = self.parse_answer(released)
         return None if value is None else str(self.choices[int(value)])
 
     @abstractmethod
     def credit(self, value: float, reference: str) -> float:
-        """Return how far an answer agrees with a reference, from 0 to 1."""
+        """Return the agreement of an answer with a reference, from 0 to 1."""
 
     @abstractmethod
     def normalise(self, value: float) -> float | None:
-        """Return the place of an answer from 0 (lowest) to 1; None if the scale has no order."""
+        """Return an answer's position on the scale, from 0 (lowest) to 1; None if the scale has no order."""
 
     @abstractmethod
     def reduce(self, values: Sequence[float]) -> float | None:
-        """Return one value for several answers to the same question, or none where they tie."""
+        """Return one value for several answers to the same question; None if they tie."""
 
     def mean(self, values: Sequence[float]) -> float | None:
         """Return the mean of several answers to one question; None if there are none."""
         return sum(values) / len(values) if values else None
 
     def reply_format(self, labels: Sequence[str], *, reasoned: bool = False) -> str:
-        """Return what tells a judge how to answer these labels; `reasoned` lets it think before each answer."""
+        """Return the text that asks for answers under these labels; `reasoned` asks for reasoning before each one."""
         entry = {"explanation": EXAMPLE_EXPLANATION, "answer": self.choices[-1]}
         example = json.dumps(dict.fromkeys(labels[:2], entry))
         more = "" if len(labels) <= 2 else f", and so on up to {labels[-1]}"
@@ -75,17 +75,17 @@ class AnswerScale(ABC):
         )
 
     def bare_reply_format(self) -> str:
-        """Return what asks for the answer alone, so that its probability can be read off one token."""
+        """Return the text that asks for the answer alone, so that one token has its probability."""
         return f"Reply with the answer alone and nothing else. The answer is {self.description}."
 
     def json_schema(self, labels: Sequence[str]) -> dict[str, Any]:
-        """Return the JSON schema of a reply to the questions under these labels: none can be left out."""
+        """Return the JSON schema of a reply to the questions under these labels; all are required."""
         kind = "string" if isinstance(self.choices[0], str) else "integer"
         answer = {"explanation": {"type": "string"}, "answer": {"type": kind, "enum": list(self.choices)}}
         return _strict_object_schema(dict.fromkeys(labels, _strict_object_schema(answer)))
 
     def expected_value(self, options: Iterable[tuple[str, float]]) -> float | None:
-        """Return the answer expected from words and their log-probabilities: sum(p * value) / sum(p) over the scale."""
+        """Return the expected answer from words and log-probabilities: sum(p * value) / sum(p) over the scale."""
         weights = total = 0.0
         for word, log_probability in options:
             _, value = self.parse_answer(word)
@@ -97,18 +97,18 @@ class AnswerScale(ABC):
 
 
 EXAMPLE_EXPLANATION = "what in the images decides it"
-"""The explanation in the example of a request. An answer with it is an echo, not an answer."""
+"""Explanation in a request's example. A reply that contains it only echoes the request."""
 _SHORT_EXPLANATION = "The explanation is one short sentence and comes first."
 _LONG_EXPLANATION = "The explanation comes first: reason there step by step, and let the answer follow."
 
 
 def _strict_object_schema(properties: dict[str, Any]) -> dict[str, Any]:
-    """Return an object schema with these properties, all required, and no other."""
+    """Return a schema of an object with exactly these properties, all required."""
     return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
 
 
 class YesNo(AnswerScale):
-    """Yes or no; the value is 1 for yes, 0 for no, and between them a probability of yes.
+    """Yes or no. The value is 1 for yes and 0 for no; a value between them is a probability of yes.
 
     >>> YesNo().parse_answer("** Yes, the hat is red.")
     (<VerdictStatus.ANSWERED: 'answered'>, 1.0)
@@ -138,7 +138,7 @@ class YesNo(AnswerScale):
         return value
 
     def reduce(self, values: Sequence[float]) -> float | None:
-        """Return the majority's answer; of probabilities, the mean."""
+        """Return the majority's answer, or the mean of probabilities; None if the answers tie."""
         if len(values) == 1:
             return values[0]
         if any(value not in (0.0, 1.0) for value in values):
@@ -158,7 +158,7 @@ class WholeNumber(AnswerScale):
 
     def __init__(self, low: int, high: int, name: str = "") -> None:
         if not 0 <= low < high <= 999:
-            raise CrevalError(f"a scale from {low} to {high}: give whole numbers from 0 to 999, the lower one first.")
+            raise CrevalError(f"invalid scale {low} to {high}: give whole numbers from 0 to 999, the lower one first.")
         self.low, self.high, self.name = low, high, name or f"{low}-{high}"
         self.nominal = (low, high) == (0, 1)
         self.description = "1 or 0" if self.nominal else f"a whole number from {low} to {high}"
@@ -170,7 +170,7 @@ class WholeNumber(AnswerScale):
         if isinstance(answer, bool) and not self.nominal:
             return _UNREADABLE
         if isinstance(answer, int | float):
-            # Compared first: an integer may be too large for a float.
+            # Compare before converting, because an integer may be too large for a float.
             return self._check_range(float(answer)) if self.low <= answer <= self.high else _UNREADABLE
         return self._parse_text(str(answer))
 
@@ -235,9 +235,9 @@ class NamedChoice(AnswerScale):
         self.name, self.choices = name, tuple(choices)
         names = [choice.casefold() for choice in self.choices]
         if len(names) < 2 or len({*names}) < len(names) or not all(choice.strip(_MARKUP) for choice in names):
-            raise CrevalError(f"the scale {name!r} needs two different names or more.")
+            raise CrevalError(f"the scale {name!r} needs at least two different names.")
         self.description = f"one of {json.dumps(self.choices, ensure_ascii=False)[1:-1]}"
-        # Longer names first: "A" is the beginning of "A little".
+        # Match longer names first, because "A" is a prefix of "A little".
         either = "|".join(re.escape(choice) for choice in sorted(self.choices, key=len, reverse=True))
         self._leading = re.compile(rf"({either})(?!\w){_REMARK}", re.IGNORECASE | re.DOTALL)
         self._second = re.compile(rf"(?:(?:and|or|but)\s)?({either})\s?(?:[.,;!?]|$)", re.IGNORECASE)
@@ -279,7 +279,7 @@ class NamedChoice(AnswerScale):
         return counted[0][0] if counted and not tied else None
 
     def mean(self, values: Sequence[float]) -> float | None:
-        """Return the most frequent answer: names have no mean."""
+        """Return the most frequent answer, because names have no mean."""
         return self.reduce(values)
 
     def expected_value(self, options: Iterable[tuple[str, float]]) -> float | None:
@@ -290,12 +290,12 @@ class NamedChoice(AnswerScale):
 
 
 _UNREADABLE: tuple[VerdictStatus, float | None] = (VerdictStatus.UNREADABLE, None)
-# What models put around a word: white space, Markdown, quotes, code fences.
+# Characters that models put around a word: white space, Markdown, quotes, code fences.
 _MARKUP = " \t\r\n\ufeff*_`\"'“”‘’#>"
-# Behind an answer: nothing, or a mark that sets a remark off; "Yes and", "No-one", "7-8" have none.
+# The end of an answer: nothing, or punctuation and a remark. "Yes and", "No-one" and "7-8" do not match.
 _REMARK = r"[*_`\"'”’]*(?:\s*$|\s*(?:[,;:!(\[，。；：！（–—…]|[.-](?=[.\s]|$))\s*(.*)|\s*\n(.*))"
 _LEADING_YES_NO = re.compile(r"(yes|no)\b" + _REMARK, re.IGNORECASE | re.DOTALL)
-# The other word right behind, as an answer: "Yes, no." and "No, but yes", not "Yes, no flaws".
+# A second answer directly after the first: "Yes, no." and "No, but yes", but not "Yes, no flaws".
 _SECOND_YES_NO = re.compile(
     r"(?:(?:and|or|but)\s)?(yes|no)\b\s?(?:[.,;:!?)]|$)|(?:and|or|but)\s(yes|no)\b", re.IGNORECASE
 )
@@ -308,14 +308,14 @@ _LEADING_NUMBER = re.compile(
 _MORE_THAN = re.compile(r"[\s*_`\"']{0,9}>=?[0-9]")
 _OTHER_NUMBER = re.compile(r"(?:(?:and|or|to|but)\W{1,9})?[0-9]")
 _FIRST_NUMBER = re.compile(r"[0-9]{1,3}(?:\.[0-9]{1,3})?")
-# A line that goes on with a list: where `2.` follows, `1. The hat is blue` was no answer.
+# An item of a numbered list. If `2.` follows, the number in `1. The hat is blue` was not an answer.
 _LIST_ITEM = re.compile(r"^\W{0,4}([0-9]{1,3})[*_]{0,2}[.:)]", re.MULTILINE)
 _OUT_OF = re.compile(r"(?:out\s{1,9}of|of|/)\s{0,9}([0-9]{1,9})", re.IGNORECASE)
 _INAPPLICABLE = re.compile(r"\b(?:not applicable|inapplicable|n/a|does(?: not|n't|n’t) apply)\b", re.IGNORECASE)
 
 
 def _status_without_answer(text: str) -> VerdictStatus:
-    """Return the status of a text that holds no answer."""
+    """Return the status of a text without an answer."""
     if not text:
         return VerdictStatus.MISSING
     return VerdictStatus.INAPPLICABLE if _INAPPLICABLE.search(text) else VerdictStatus.UNREADABLE

@@ -1,4 +1,4 @@
-"""How a protocol's numbers are called and how they add up, as data."""
+"""A protocol's metrics, composite and levels, as data."""
 
 from __future__ import annotations
 
@@ -9,12 +9,11 @@ from typing import NamedTuple
 from creval.core.errors import CrevalError, require_known, unknown_name_error
 
 Weights = Mapping[str, float | Mapping[str, float]] | str
-"""What metrics weigh: each, each in a group (or some so and some so), or by the name of a choice
-that a protocol has."""
+"""Weights of metrics: a weight per metric, or a mapping from groups to weights, or the name of a protocol's preset."""
 
 
 class Score(NamedTuple):
-    """One metric of one sample: its value, or none, and how many of its probes it rests on."""
+    """One metric of one sample: its value if it has one, and how many of its `total` probes were `scored`."""
 
     value: float | None
     scored: int
@@ -22,7 +21,7 @@ class Score(NamedTuple):
 
 
 class SubScore(NamedTuple):
-    """One metric of a part of a sample, such as a step, that belongs to a group of its own."""
+    """One metric of a part of a sample, such as a step, with the group of that part."""
 
     group: str
     metric: str
@@ -30,7 +29,7 @@ class SubScore(NamedTuple):
 
 
 class Digits(NamedTuple):
-    """The decimals of a value, and of the ends of its interval."""
+    """Numbers of decimals: of a value, and of the ends of its interval."""
 
     value: int = 2
     ends: int = 1
@@ -38,7 +37,7 @@ class Digits(NamedTuple):
 
 @dataclass(frozen=True)
 class Metric:
-    """A number of each sample; if `measured_only`, neither unsupported samples nor missing edits count in it."""
+    """A number per sample. If `measured_only`, unsupported samples and missing edits do not count."""
 
     name: str
     label: str
@@ -49,24 +48,24 @@ class Metric:
 
     @property
     def title(self) -> str:
-        """The name, with the label if that says more: `IF: instruction following`."""
+        """Name, with the label if it differs: `IF: instruction following`."""
         return self.name if self.label == self.name else f"{self.name}: {self.label}"
 
     @property
     def worst_value(self) -> float | None:
-        """What no edit at all is worth: zero, where a scale begins there. No distance or cosine says so."""
+        """Value of a missing edit: zero if the scale starts there; None for distances, cosines and similar metrics."""
         return 0.0 if self.higher_is_better and self.low == 0 and not self.measured_only else None
 
     @property
     def digits(self) -> Digits:
-        """So many that a thousandth of the range can be seen."""
+        """Numbers of decimals that show a thousandth of the metric's range."""
         wide = self.high - self.low
         return Digits() if wide >= 100 else Digits(2, 2) if wide >= 10 else Digits(4, 4)
 
 
 @dataclass(frozen=True)
 class Composite:
-    """A weighted sum of metrics, the same at every level. The weights add up to one."""
+    """A weighted sum of metrics with the same weights at every level. The weights add up to one."""
 
     name: str
     label: str
@@ -75,12 +74,15 @@ class Composite:
 
 @dataclass(frozen=True)
 class Level:
-    """A level of the tables: samples are grouped by the tag of this name.
+    """A level of the tables. Samples are grouped by the tag of this name; `groups` gives the order.
 
-    A group's value is the mean of its samples or, where `mean_of` names a finer level, the unweighted mean of that
-    level's groups inside it. `groups` gives their order. The level `overall` is one group that holds everything.
-    Where `groups_sub_scores` is set, a group's value is the mean of the parts of samples that belong to it; where
-    `difference_of` names a level and two of its groups, the first less the second.
+    A group's value is the mean of its samples, unless one of these is set:
+
+    - `mean_of`: name of a finer level; the value is the unweighted mean of that level's groups inside the group.
+    - `groups_sub_scores`: the value is the mean of the sub-scores (parts of samples) in the group.
+    - `difference_of`: a level and two of its groups; the value is the first group's minus the second's.
+
+    The level `overall` has one group that contains all samples.
     """
 
     name: str
@@ -92,7 +94,7 @@ class Level:
 
     @property
     def groups_samples(self) -> bool:
-        """Whether its groups are of samples, by their tags."""
+        """True if samples are grouped by their tags."""
         return self.name != "overall" and not self.groups_sub_scores and self.difference_of is None
 
 
@@ -109,11 +111,11 @@ OVERALL = Level("overall", "overall", ("overall",))
 
 @dataclass(frozen=True)
 class ScoreSchema:
-    """A protocol's metrics, its composite if it has one, and its levels as shown.
+    """A protocol's metrics, composite (if any) and levels.
 
-    `rank_by` is the column by which models are ranked: the composite, unless it says otherwise.
-    `ranking_description` says how that column is made, where it is no composite. `unsupported_value` is what a sample
-    counts that a model says it cannot do; none leaves it out.
+    - `rank_by`: column that ranks the models. The default is the composite, or the last metric.
+    - `unsupported_value`: value of a sample that a model does not support; None excludes the sample.
+    - `ranking_description`: description of the ranking column if there is no composite.
     """
 
     metrics: tuple[Metric, ...]
@@ -125,7 +127,7 @@ class ScoreSchema:
 
     @property
     def formula(self) -> str:
-        """How the column that ranks is made, as far as that is more than a mean."""
+        """Formula of the composite, or the description of the ranking column."""
         if self.composite is None:
             return self.ranking_description
         weights = self.composite.weights.items()
@@ -133,17 +135,17 @@ class ScoreSchema:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The metrics' names, and the composite's behind them."""
+        """Names of the metrics, followed by the composite's."""
         names = tuple(metric.name for metric in self.metrics)
         return names if self.composite is None else (*names, self.composite.name)
 
     @property
     def ranking_column(self) -> str:
-        """The column by which models are ranked."""
+        """Column that ranks the models."""
         return self.rank_by or self.columns[-1]
 
     def find_metric(self, column: str) -> Metric:
-        """Return the metric of a column; the composite's is like those that it is made of."""
+        """Return a column's metric. The composite has the range and direction of its components."""
         names = self.component_weights(column)
         found = next(metric for metric in self.metrics if metric.name in names)
         if self.composite is not None and column == self.composite.name:
@@ -154,27 +156,27 @@ class ScoreSchema:
         return self.find_metric(column).higher_is_better
 
     def component_weights(self, column: str) -> Mapping[str, float]:
-        """Return the metrics that a column is made of, with their weights."""
+        """Return the weights of the metrics in a column: 1 for a metric, several for the composite."""
         if self.composite is not None and column == self.composite.name:
             return {name: weight for name, weight in self.composite.weights.items() if weight > 0}
         return {require_known("metric", column, self.columns): 1.0}
 
     def component_indices(self, column: str) -> list[int]:
-        """Return the places, among the metrics, of those that a column is made of."""
+        """Return the indices, in `metrics`, of a column's components."""
         names = self.component_weights(column)
         return [at for at, metric in enumerate(self.metrics) if metric.name in names]
 
     def with_levels(self, levels: tuple[Level, ...]) -> ScoreSchema:
-        """Return the same over a dataset's levels; those of samples' parts are the protocol's own."""
+        """Return the schema with a dataset's levels. The protocol's levels of sub-scores remain."""
         parts = tuple(level for level in self.levels if level.groups_sub_scores)
         own = {level.name for level in parts}
         kept = (level for level in levels if level.name not in own)
         return replace(self, levels=(*kept, *parts)) if levels else self
 
     def with_probed_metrics(self, metrics: Collection[str]) -> ScoreSchema:
-        """Return the same without the composite if nothing is asked or measured for one of its metrics.
+        """Return the schema without the composite if one of its metrics is not in `metrics`, the probed ones.
 
-        Models are then ranked by the first of `metrics`.
+        Models are then ranked by the first probed metric.
         """
         if self.composite is None:
             return self
@@ -182,27 +184,31 @@ class ScoreSchema:
         there = [metric.name for metric in self.metrics if metric.name in metrics]
         if not absent or not there:
             return self
-        reason = f"no {self.composite.name}, because nothing is asked for {' and '.join(absent)}; ranked by {there[0]}"
+        missing = " and ".join(absent)
+        reason = f"no {self.composite.name}, because there are no questions for {missing}; ranked by {there[0]}"
         return replace(self, composite=None, rank_by=there[0], ranking_description=reason)
 
     def find_level(self, name: str) -> Level:
-        """Return the level called `name`, in the singular or the plural."""
+        """Return the level with this singular or plural name."""
         for level in self.levels:
             if name in (level.name, level.plural):
                 return level
         raise unknown_name_error("level", name, [level.name for level in self.levels])
 
     def group_title(self, level: str, group: str) -> str:
-        """Return a group's name, with its tag where groups of the tag are numbers or are called as those of another."""
+        """Return a group's title.
+
+        It includes the tag's name if a group of the tag is a number or has the same name as a group of another tag.
+        """
         own = [one for one in self.levels if one.name == level and one.groups_samples and one.mean_of is None]
         others = {name for one in self.levels if one.name != level and one.mean_of is None for name in one.groups}
         unclear = any(name in others or _is_number(name) for one in own for name in one.groups)
         return f"{level.replace('_', ' ')}: {group}" if unclear else group
 
     def with_weights(self, weights: Mapping[str, float]) -> ScoreSchema:
-        """Return the same schema with other weights in its composite, scaled to a sum of one."""
+        """Return the schema with other weights in its composite, scaled to a sum of one."""
         if self.composite is None:
-            raise CrevalError("these scores have no weights to change.")
+            raise CrevalError("these scores have no composite, so there are no weights to change.")
         for name, weight in weights.items():
             require_known("metric", name, [metric.name for metric in self.metrics])
             if not 0 <= weight < float("inf"):

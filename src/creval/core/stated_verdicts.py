@@ -1,6 +1,6 @@
-"""Verdicts that are stated in running text, such as "Wait, the answer is no." or "On reflection, 3/10."
+"""Detection of verdicts in running text, such as "Wait, the answer is no." or "On reflection, 3/10."
 
-They never answer a question. They show that a reply which answers it elsewhere says two things.
+They are never used as answers. They show that a reply contradicts the answer that it gives elsewhere.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 _MARKS = str.maketrans({"*": "", "`": "", "_": " ", "#": " ", "…": "...", "“": '"', "”": '"', "。": ". "})
-# Characters that nobody sees: zero-width ones, marks of direction.
+# Invisible characters: zero-width ones and direction marks.
 _INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff]")
 _STRUCK_OUT = re.compile(r"~~[^~\n]{1,400}~~")
 _TAG = re.compile(r"</?[a-z]{1,20}>", re.IGNORECASE)
 _BOXED = re.compile(r"\\boxed\{([^{}\n]{0,100})\}")
-# What is quoted: the words on a sign, or of somebody else.
+# Quotations, such as the text on a sign or another person's words.
 _QUOTATION = re.compile(
     r"\"[^\"\n]{0,400}\"|«[^«»\n]{0,400}»|「[^「」\n]{0,400}」|‘[^‘’\n]{0,400}’|(?<!\w)'[^'\n]{1,400}'(?!\w)"
 )
@@ -26,7 +26,7 @@ _LINE_MARK = re.compile(
     r"^(?:[-•(\[ ]{0,4}[0-9]{1,3}[.):\]]{1,2} (?=\S)|[ >=/|→⇒-]{1,6}(?=[^\s>=/|→⇒-]))", re.MULTILINE
 )
 _QUESTION_LABEL = re.compile(r"\bq(?:uestion)? ?[.#-]?0{0,9}([0-9]{1,4})\b", re.IGNORECASE)
-# Words with which a writer comes back to what was said, and others that lead to a verdict.
+# Words that revise an earlier statement (retractions), and other words that introduce a verdict.
 _RETRACTION = (
     r"(?:no,? )?(?:wait|hold on|hmm{1,3}|actually|correction|corrected|sorry|oops|rather|instead|i mean|in fact"
     r"|(?:scratch|strike) that|on (?:reflection|second thoughts?|closer (?:look|inspection))"
@@ -53,7 +53,7 @@ _ADVERBS = (
     r"|a|an|clear|firm|definite)"
     r"\s){0,3}"
 )
-# Behind a verdict that is one: "the answer is no because", not "the answer is no longer".
+# Text that can follow a verdict: "the answer is no because", but not "the answer is no longer".
 _END = (
     r"(?=\s?(?:[.,;:!)\]}\"–—]|$|-\s|\((?!\w+\))"
     r"|(?:because|since|as|for|not|given|due|and|but|instead|here|now|then|rather|after|in|on|from|if|when|although|though)"
@@ -78,18 +78,20 @@ _TAKEN_BACK = re.compile(
 
 
 class StatedVerdict(NamedTuple):
-    """A verdict in a sentence: the number of the question that the sentence names, if any, and what it says."""
+    """A verdict in a sentence: the number of the question, if the sentence names one, and the verdict's words."""
 
     question: str | None
     words: str
 
 
 class VerdictFinder:
-    """Finds verdicts of one scale in running text.
+    """Finder of one scale's verdicts in running text.
 
-    `token` is the pattern of a verdict, with one group; `own_line` says that one without further words has to end its
-    line, as numbers do, which lists begin with; `everywhere` is a pattern that is a verdict wherever it stands.
-    `opposites` are the verdicts that "not a yes" and "not a no" state.
+    - `token`: regular expression of a verdict, with one group.
+    - `own_line`: a verdict without other words must end its line. Set this for numbers, because list items start with
+      them.
+    - `everywhere`: regular expression of text that is a verdict in any context.
+    - `opposites`: the verdicts that "not a yes" and "not a no" state.
     """
 
     def __init__(
@@ -104,7 +106,7 @@ class VerdictFinder:
         begin = r"(?:^|[.!?]\s)" if own_line else r"(?:^|[.!?;:,(–—]\s?|\s-\s)"
         end = r"\s?[.;!]?\s?$" if own_line else r"(?=\s?(?:[.;!)]|$))"
         patterns = [
-            rf"{begin}[,:;.\s-]{{0,4}}(?:{_LEAD}{_GAP}){{0,5}}{token}{end}",  # a clause that is nothing else
+            rf"{begin}[,:;.\s-]{{0,4}}(?:{_LEAD}{_GAP}){{0,5}}{token}{end}",  # a clause that is only a verdict
             rf"\b{_RETRACTION}{_GAP}(?:{_LEAD}{_GAP}){{0,3}}{value}{_END}",
             rf"{_SUBJECT}{_ADVERBS}{value}{_END}",
             rf"{_STATEMENT}{_ADVERBS}{value}{_END}",
@@ -119,7 +121,7 @@ class VerdictFinder:
         self._opposites = opposites
 
     def find(self, text: str) -> list[StatedVerdict]:
-        """Return what a text states outside of quotations."""
+        """Return the verdicts that a text states outside of quotations."""
         text = _normalise(text)
         if not self._token.search(text):
             return []
@@ -145,17 +147,17 @@ class VerdictFinder:
 
 
 def takes_back(text: str) -> bool:
-    """Return whether a text says, outside of quotations, that an answer was wrong, without giving another."""
+    """Return whether a text retracts an answer outside of quotations without giving another one."""
     return _TAKEN_BACK.search(remove_quotations(text)) is not None
 
 
 def _normalise(text: str) -> str:
-    """Return a text with plain forms of its letters and marks, and without those that nobody sees."""
+    """Return a text in Unicode normal form NFKC, without invisible characters."""
     return text if text.isascii() else unicodedata.normalize("NFKC", _INVISIBLE.sub("", text))
 
 
 def remove_quotations(text: str, is_verdict: Callable[[str], bool] = lambda _: False) -> str:
-    """Return a text without Markdown, runs of white space, and what is quoted, save a verdict alone in quotes."""
+    """Return a text without Markdown, repeated white space and quotations. A quoted verdict remains."""
 
     def replace(quotation: re.Match[str]) -> str:
         words = quotation[0][1:-1]

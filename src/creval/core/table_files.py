@@ -1,4 +1,4 @@
-"""Tables that anyone may have written: CSV of any spreadsheet, or JSONL. A row that cannot be read spoils no other."""
+"""Reading of users' tables: CSV from any spreadsheet, or JSONL. An invalid row does not affect the others."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ MAX_COLUMNS = 200
 MAX_TABLE_LINES = 1_000_000
 _SEPARATOR_LINE = re.compile(r"sep=([,;\t])\r?\n", re.IGNORECASE)
 _ENCODINGS = {b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}
-"""What spreadsheets save besides UTF-8, by how it begins."""
+"""Encodings other than UTF-8 that spreadsheets use, by byte order mark."""
 
 
 class TableRow(NamedTuple):
-    """A row of a table: its line, its filled cells by column, and why it cannot be used, if so."""
+    """A row of a table: its line number, its non-empty cells by column, and its problem if it is invalid."""
 
     line: int
     cells: Mapping[str, Any]
@@ -29,10 +29,10 @@ class TableRow(NamedTuple):
 
 
 def read_table(path: Path) -> list[TableRow]:
-    """Return the rows of a CSV file (comma, semicolon or tab) or of a JSONL file that are not empty.
+    """Return the non-empty rows of a CSV file (comma, semicolon or tab) or of a JSONL file.
 
-    Names of columns are in lower case, with an underscore for each blank. The cells of CSV are text without blanks
-    around it; those of JSONL are any JSON.
+    Column names are in lower case, with underscores for white space. CSV cells are stripped text; JSONL cells are any
+    JSON.
     """
     content = _read_content(path)
     if path.suffix.casefold() in (".jsonl", ".ndjson"):
@@ -41,7 +41,7 @@ def read_table(path: Path) -> list[TableRow]:
 
 
 def column_name(name: str) -> str:
-    """Return the name of a column as rows have it.
+    """Return the normalised name of a column.
 
     >>> column_name(" Time  of Day")
     'time_of_day'
@@ -72,7 +72,7 @@ def _parse_json_lines(content: bytes) -> Iterator[TableRow]:
 
 
 def parse_json_line(line: bytes) -> tuple[dict[str, Any], str]:
-    """Return the object in a line or, where there is none, an empty one and the reason."""
+    """Return the JSON object in a line and a problem. One of them is empty."""
     try:
         found = parse_json(line.decode("utf-8-sig"))
     except (ValueError, RecursionError) as error:
@@ -125,14 +125,14 @@ def _parse_head(path: Path, reader: Iterator[list[str]]) -> list[str]:
 def _row_problem(names: Sequence[str], cells: Sequence[str], filled: Mapping[str, str]) -> str:
     if any(cell.strip() for cell in cells[len(names) :]):
         return (
-            f"it has {len(cells)} cells, and the first line names {len(names)} columns: put a text that holds the "
+            f"it has {len(cells)} cells, but the first line names {len(names)} columns: put a text that contains the "
             "separator into quotation marks"
         )
     if "" in filled:
-        return "it has a cell in a column without a name"
+        return "it has a value in a column without a name"
     for cell in filled.values():
         if "\0" in cell:
-            return "it holds a NUL character"
+            return "it contains a NUL character"
         if not cell.isascii() and any("\ud800" <= char <= "\udfff" for char in cell):
             return "it is not in UTF-8: save the table as CSV UTF-8"
     return ""

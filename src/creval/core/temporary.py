@@ -1,4 +1,4 @@
-"""Temporary files and folders. What a killed process left is removed by the next one that makes one there."""
+"""Temporary files and folders. Leftovers of killed processes are removed by the next process that creates one."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from pathlib import Path
 
 _HOST = hashlib.blake2b(socket.gethostname().encode("utf-8", "replace"), digest_size=4).hexdigest()
 _NAME = re.compile(r"\.?creval-tmp-([0-9a-f]{8})-([0-9]{1,9})-.*")
-_MAX_AGE = 86_400  # seconds after which what another machine left is removed
+_MAX_AGE = 86_400  # seconds after which leftovers of another machine are removed
 _numbers = count()
 _cleaned: set[Path] = set()
 
 
 def temporary_path(folder: Path) -> Path:
-    """Return the path of a hidden file in a folder that no other process uses."""
+    """Return the path for a hidden file in a folder; no other process uses this path."""
     _clean(folder)
     return folder / f".{_prefix()}{next(_numbers)}"
 
 
 @contextmanager
 def temporary_folder(parent: Path | None = None) -> Iterator[Path]:
-    """Make a folder, hidden if a parent is given, and remove it at the end. What cannot be removed stays."""
+    """Create a temporary folder, hidden if a parent is given, and remove it at the end as far as possible."""
     where = Path(tempfile.gettempdir()) if parent is None else parent
     _clean(where)
     dot = "" if parent is None else "."
@@ -42,7 +42,7 @@ def _prefix() -> str:
 
 
 def _clean(folder: Path) -> None:
-    """Remove what killed processes left in a folder; once, as a folder can hold many files."""
+    """Remove the leftovers of killed processes from a folder; only once, since it may contain many files."""
     if folder in _cleaned:
         return
     _cleaned.add(folder)
@@ -61,11 +61,11 @@ def _remove(entry: os.DirEntry[str]) -> None:
 
 
 def _is_abandoned(host: str, process: int, entry: os.DirEntry[str]) -> bool:
-    """Return whether the process that made an entry has ended; on another machine, whether a day has passed."""
+    """Return whether the process that created an entry has ended; for another machine, whether a day has passed."""
     status = entry.stat(follow_symlinks=False)
     if hasattr(os, "getuid") and status.st_uid != os.getuid():
         return False
-    if host != _HOST or os.name == "nt":  # on Windows, asking for a process ends it
+    if host != _HOST or os.name == "nt":  # on Windows, os.kill would end the process
         return time.time() - status.st_mtime > _MAX_AGE
     try:
         os.kill(process, 0)

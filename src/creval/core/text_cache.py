@@ -1,4 +1,4 @@
-"""A cache for what is read in texts that others wrote; it is bounded by bytes."""
+"""A cache of parsed texts, bounded by bytes."""
 
 from __future__ import annotations
 
@@ -9,33 +9,34 @@ from typing import TypeVar
 
 K = TypeVar("K", str, "tuple[str, ...]")
 T = TypeVar("T")
-_OVERHEAD = 200  # bytes of an entry besides its text
+_OVERHEAD = 200  # bytes per entry in addition to the text
 
 
 def cache_by_text(max_bytes: int) -> Callable[[Callable[[K], T]], Callable[[K], T]]:
-    """Cache a function of a text or of a tuple of texts, in at most about `max_bytes`.
+    """Cache a function of a text or of a tuple of texts, in about `max_bytes` or less.
 
-    A result counts as much as its key. A full cache is emptied; a key of more than a sixteenth of it is not kept.
+    A result is assumed to be as large as its key. A full cache is cleared. A key that is larger than a sixteenth of
+    the cache is not stored.
     """
 
     def decorate(function: Callable[[K], T]) -> Callable[[K], T]:
-        kept: dict[K, T] = {}
+        entries: dict[K, T] = {}
         used = 0
 
         @functools.wraps(function)
         def cached(key: K) -> T:
             nonlocal used
             try:
-                return kept[key]
+                return entries[key]
             except KeyError:
                 result = function(key)
             size = 2 * _byte_size(key) + _OVERHEAD
             if size <= max_bytes // 16:
                 if used + size > max_bytes:
-                    kept.clear()
+                    entries.clear()
                     used = 0
                 used += size
-                kept[key] = result
+                entries[key] = result
             return result
 
         return cached

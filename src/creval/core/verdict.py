@@ -1,4 +1,4 @@
-"""What was answered, what came of it, and what people say."""
+"""Outcomes of probes."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from typing import NamedTuple
 
 
 class VerdictStatus(str, Enum):
-    """How a probe ended. Only `ANSWERED` carries a value."""
+    """Outcome of a probe. Only `ANSWERED` has a value."""
 
     ANSWERED = "answered"
     MISSING = "missing"  # the reply says nothing about this question
     INAPPLICABLE = "inapplicable"  # the judge says that the question does not apply
-    AMBIGUOUS = "ambiguous"  # the reply answers it in two ways
+    AMBIGUOUS = "ambiguous"  # the reply gives two different answers
     UNREADABLE = "unreadable"  # an answer, but not on the scale
-    REFUSED = "refused"  # the judge, or a filter before it, declined to answer
+    REFUSED = "refused"  # the judge, or a content filter, declined to answer
     FAILED = "failed"  # there was no reply
     UNASKABLE = "unaskable"  # the question has no text
 
-    __hash__ = str.__hash__  # Enum's own takes ten times as long, and there is one a question
+    __hash__ = str.__hash__  # ten times as fast as Enum's; each question is hashed
 
     def __str__(self) -> str:
         return self.value
@@ -27,7 +27,7 @@ class VerdictStatus(str, Enum):
 class Verdict(NamedTuple):
     """One probe's outcome for one edit.
 
-    `value` is on the question's scale (yes/no: 1 is yes) or in the metric's unit, and None unless the status is
+    `value` is on the question's scale (yes/no: 1 is yes) or in the metric's unit. It is None unless the status is
     `ANSWERED`.
     """
 

@@ -1,1 +1,1 @@
-"""Model replies to data: answers, questions, instructions, records."""
+"""Parsers of model replies: answers, written questions and instructions, records."""

@@ -1,4 +1,4 @@
-"""Answers in the text of a reply, whatever form the model gave them.
+"""Extraction of answers from a reply's text in any format.
 
 Models wrap, number, quote and break their JSON in many ways.
 """
@@ -29,7 +29,7 @@ _MAX_LABEL_CHARS = 40
 
 
 class AnswerEntry(NamedTuple):
-    """One answer in a reply: for the question of this number or text, where the reply gives it."""
+    """One answer in a reply, with the number or text of its question if the reply has it."""
 
     number: str | None
     text: str | None
@@ -39,8 +39,14 @@ class AnswerEntry(NamedTuple):
 
 
 class JsonAnswers(NamedTuple):
-    """What the JSON in a reply says: its answers, whether there is any, whether all of it is sound; the text outside
-    of it; and what it says beside its answers, as a correction for example, in lines."""
+    """The JSON answers in a reply.
+
+    - `entries`: the answers.
+    - `has_json`: True if there is any JSON.
+    - `sound`: True if all of it is valid.
+    - `prose`: the text outside of JSON.
+    - `corrections`: corrections and other remarks inside the JSON, one per line.
+    """
 
     entries: list[AnswerEntry]
     has_json: bool
@@ -51,7 +57,7 @@ class JsonAnswers(NamedTuple):
 
 @cache_by_text(1 << 22)
 def normalise_label(label: str) -> str | None:
-    """Return what the spellings of one label share: `Q3`, `Question 3`, `**Q03:**` and `3` are all `3`.
+    """Return a label's normal form: `Q3`, `Question 3`, `**Q03:**` and `3` all become `3`.
 
     >>> normalise_label("Question 3") == normalise_label("q03:") == "3"
     True
@@ -63,10 +69,10 @@ def normalise_label(label: str) -> str | None:
 _SENTENCE = re.compile(r"\w\s+\w")
 _FENCE = re.compile(r"^\s*```[A-Za-z]*|```\s*$")
 _LABEL = re.compile(r"[\W_]*(?:q(?:uestion)?[\s._#-]*)?0*([0-9]{1,4})\W*", re.IGNORECASE)
-# A label in front of a question; a bare number only with a mark behind it.
+# A label before a question. A bare number needs punctuation after it.
 _LABEL_PREFIX = re.compile(
     r"\W*(?:q(?:uestion)?[\s._#-]*0*(?=[0-9]{1,4}\b)|0*(?=[0-9]{1,4}\s*[:.)：、]))([0-9]{1,4})"
-    r"[\W_]*(?<![<>≤≥≈~±.,–−-](?=[0-9]))(.*)",  # a sign belongs to the number behind it
+    r"[\W_]*(?<![<>≤≥≈~±.,–−-](?=[0-9]))(.*)",  # a sign belongs to the number after it
     re.IGNORECASE | re.DOTALL,
 )
 
@@ -88,7 +94,7 @@ _FIELDS = FieldAliases(
 
 
 def find_json_entries(text: str) -> JsonAnswers:
-    """Return the answers that the JSON in a text holds. An object that is not closed holds none."""
+    """Return the answers in a text's JSON. An unclosed object has none."""
     whole = _FENCE.sub("", text).strip()
     if whole.startswith("[") and "{" not in whole and (answers := _parse_answer_array(whole)):
         return JsonAnswers(answers, True, True, "")
@@ -113,7 +119,7 @@ def find_json_entries(text: str) -> JsonAnswers:
 
 
 def _parse_answer_array(whole: str) -> list[AnswerEntry]:
-    """Read a reply that is an array of bare answers and nothing else."""
+    """Parse a reply that is an array of bare answers and nothing else."""
     try:
         values = json.loads(whole)
     except (ValueError, RecursionError):
@@ -124,7 +130,7 @@ def _parse_answer_array(whole: str) -> list[AnswerEntry]:
 
 
 def _collect_entries(value: Any, number: str | None, depth: int, into: list[AnswerEntry]) -> None:
-    """Add the answers inside a JSON value; `number` is the label it stands under."""
+    """Add the answers inside a JSON value to `into`; `number` is the label of the value."""
     if depth > MAX_DEPTH:
         return
     if isinstance(value, list):
@@ -143,14 +149,14 @@ def _collect_entries(value: Any, number: str | None, depth: int, into: list[Answ
     if number is None and layout.answers and len(layout.labels) == 1:
         ((at, number),) = layout.labels.items()
         wording = str(values[at])
-        if not _SENTENCE.search(wording):  # no question, then, but a second answer
+        if not _SENTENCE.search(wording):  # not a question, but a second answer
             into.append(AnswerEntry(number, None, wording))
             wording = None
     for at in layout.answers:
         if type(values[at]) not in _CONTAINERS:
             into.append(AnswerEntry(number, wording or None, values[at], explanation))
         elif type(values[at]) is list and not any(type(v) in _CONTAINERS for v in values[at]):
-            # One list for all questions, in their order.
+            # One list with the answers to all questions, in order.
             into += [AnswerEntry(None, None, answer, explanation) for answer in values[at]]
     for at in layout.corrections:
         _collect_corrections(values[at], number, depth, into)
@@ -166,7 +172,7 @@ def _collect_entries(value: Any, number: str | None, depth: int, into: list[Answ
 
 
 def _collect_corrections(value: Any, number: str | None, depth: int, into: list[AnswerEntry]) -> None:
-    """Add all that stands inside a correction, each under its label if it has one."""
+    """Add everything inside a correction to `into`, under its label if it has one."""
     if type(value) not in _CONTAINERS:
         into.append(AnswerEntry(number, None, value, is_correction=True))
     elif depth <= MAX_DEPTH:
@@ -177,15 +183,15 @@ def _collect_corrections(value: Any, number: str | None, depth: int, into: list[
 
 
 _CONTAINERS = frozenset({list, dict, MultiDict})
-# A key that may hold a second verdict, such as `initial_answer` or `Q1_final`. It answers nothing, but can contradict.
-# A summary is none, nor is a reference such as `correct_answer`, which recorded answers have.
+# A key that may contain a second verdict, such as `initial_answer` or `Q1_final`. It is not an answer, but can
+# contradict one. Summaries are excluded, and so are references such as `correct_answer` in recorded answers.
 _SECOND_VERDICT = re.compile(
     r"^(?!.*(?:average|mean|total|sum|correct(?!ed|ion)|right|expected|reference|truth|gold)).*?(?:answer|verdict|decision|conclu|judge?ment|final|revis|correct|amend|actual|result|score|rating)"
 )
 
 
 class _Layout(NamedTuple):
-    """Meaning of an object's keys, by their places. Replies repeat the same few layouts."""
+    """The roles of an object's keys, by index. Cached, because replies repeat a few layouts."""
 
     answers: tuple[int, ...]
     number: int | None
@@ -198,7 +204,7 @@ class _Layout(NamedTuple):
 
 
 def _may_hold_verdict(slot: str | None, key: str) -> bool:
-    """Return whether a key is that of a second verdict, where answers are under another."""
+    """Return whether a key may contain a second verdict in addition to the answer under another key."""
     named = slot is None and len(key) <= _MAX_LABEL_CHARS and _SECOND_VERDICT.search(key.casefold())
     return slot == "score" or bool(named)
 
@@ -207,7 +213,7 @@ def _may_hold_verdict(slot: str | None, key: str) -> bool:
 def _read_layout(keys: tuple[str, ...]) -> _Layout:
     slots = [_FIELDS.find(key) for key in keys]
     last = {slot: at for at, slot in enumerate(slots) if slot}
-    # A score is the answer where nothing else is.
+    # A score is the answer only if there is no other.
     kind = "answer" if "answer" in last else "score"
     answers = tuple(at for at, slot in enumerate(slots) if slot == kind)
     return _Layout(
@@ -223,7 +229,7 @@ def _read_layout(keys: tuple[str, ...]) -> _Layout:
 
 
 def quoted_explanations(prompt: str) -> set[str]:
-    """Return the explanations in the examples of a prompt."""
+    """Return the explanations in a prompt's examples."""
     found = set()
     for field, value in iter_fields(prompt, _FIELDS.find):
         if field == "explanation":
@@ -233,7 +239,7 @@ def quoted_explanations(prompt: str) -> set[str]:
 
 
 def _entries_in_broken_json(broken: str) -> Iterator[AnswerEntry]:
-    """Yield the answers in an object with slips of punctuation; a question's key begins a new entry."""
+    """Yield the answers in malformed JSON. Each key of a question starts a new entry."""
     fields = list(iter_fields(broken, _FIELDS.find))
     plain_score = all(field != "answer" for field, _ in fields)
     number: str | None = None
@@ -258,7 +264,7 @@ _QUESTION_THEN_ANSWER = re.compile(r"(.*[?？])[\W_]*(.+)")
 
 
 def find_line_entries(text: str, is_answer: Callable[[str], bool]) -> list[AnswerEntry]:
-    """Return answers in lines: `Q3: Yes`, `3. No`, `Q3: Is it red? Yes`, or `Answer: Yes` below it."""
+    """Return the answers in lines such as `Q3: Yes`, `3. No` and `Q3: Is it red? Yes`, or `Answer: Yes` below those."""
     entries: list[AnswerEntry] = []
     number: str | None = None
     wording: str | None = None
@@ -280,7 +286,7 @@ def find_line_entries(text: str, is_answer: Callable[[str], bool]) -> list[Answe
 
 
 def iter_labelled_lines(text: str) -> Iterator[tuple[str | None, str]]:
-    """Yield each line with the number of the last label that a line began with."""
+    """Yield each line with the number of the most recent label."""
     number: str | None = None
     for line in text.splitlines():
         number = _split_label(line)[0] or number

@@ -1,4 +1,4 @@
-"""The JSON in a text that holds other things too."""
+"""Extraction of JSON from a text with other content."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ from collections.abc import Iterator
 from typing import Any
 
 MAX_DEPTH = 20
-_MAX_FAILURES = 200  # objects that cannot be decoded, after which a text is given up as noise
-_MAX_WASTED_READS = 4  # times the text's length that may be read in vain
+_MAX_FAILURES = 200  # objects that fail to decode before the rest of a text is ignored as noise
+_MAX_WASTED_READS = 4  # limit of characters read by failed attempts, in multiples of the text's length
 _OBJECT, _OBJECT_OR_LIST = re.compile(r"\{"), re.compile(r"[{\[]")
-# An object: a brace and a quoted key; in JSON, it follows one of these marks.
+# The start of an object: a brace and a quoted key, perhaps after JSON punctuation.
 _NEXT_OBJECT = re.compile(r"([{\[,:}\]]\s*)?\{\s*[\"'“”]\w")
 _ANY_KEY = re.compile(r"[\"'“”][^\"'“”\n]{1,40}[\"'“”]\s{0,9}[:：]")
 
 
 class BrokenObject(str):
-    """The text of an object that is not valid JSON, or of a part of one that stands around a valid object."""
+    """The text of an object that is not valid JSON, or a part of such an object around a valid one."""
 
     __slots__ = ()
 
 
 class UnclosedObject(BrokenObject):
-    """The text from an object on that is not closed: the text was cut off in it, or a brace is missing."""
+    """The text from the start of an unclosed object: the text was truncated, or a brace is missing."""
 
     __slots__ = ()
 
@@ -35,7 +35,7 @@ class Prose(str):
 
 
 class MultiDict:
-    """A JSON object in which a key stands twice; a dict would show the second only."""
+    """A JSON object with a duplicate key; a dict would contain only the last value."""
 
     def __init__(self, pairs: list[tuple[str, Any]]) -> None:
         self._pairs = pairs
@@ -57,8 +57,10 @@ _FAITHFUL_DECODER = json.JSONDecoder(strict=False, object_pairs_hook=_build_obje
 
 
 class JsonReader:
-    """Decodes values anywhere in a text. It gives up a text in which too many cannot be decoded, which keeps the time
-    linear in the text's length."""
+    """Decoder of values at any place in a text.
+
+    It gives up after too many failures, so that the time stays linear in the text's length.
+    """
 
     def __init__(self, text: str, decoder: json.JSONDecoder = LENIENT_DECODER) -> None:
         self._text, self._decoder = text, decoder
@@ -69,12 +71,12 @@ class JsonReader:
         return self._failures <= 0 or self._chars < 0
 
     def decode(self, start: int) -> tuple[Any, int] | None:
-        """Return the value that begins here and where it ends, or None if it is broken."""
+        """Return the value at `start` and the index of its end, or None if it is malformed."""
         try:
             return self._decoder.raw_decode(self._text, start)
         except json.JSONDecodeError as error:
             end = len(self._text) if error.msg.startswith("Unterminated") else error.pos
-        except (ValueError, RecursionError):  # a number of too many digits, or too deep
+        except (ValueError, RecursionError):  # too many digits in a number, or too deep
             end = len(self._text)
         self._failures -= 1
         self._chars -= end - start
@@ -82,7 +84,7 @@ class JsonReader:
 
 
 def iter_json_objects(text: str, *, lists: bool = False) -> Iterator[Any]:
-    """Yield the JSON objects in a text, one after another; with `lists`, lists that stand outside of objects too."""
+    """Yield the JSON objects in a text; with `lists`, also the lists outside of objects."""
     opening = _OBJECT_OR_LIST if lists else _OBJECT
     reader, at = JsonReader(text), 0
     while not reader.has_given_up and (start := opening.search(text, at)):
@@ -94,14 +96,14 @@ def iter_json_objects(text: str, *, lists: bool = False) -> Iterator[Any]:
 
 
 def split_json(text: str) -> list[Any]:
-    """Return all that a text holds: objects (one that has a key twice as `MultiDict`), `BrokenObject`s, `Prose`."""
+    """Split a text into objects (with duplicate keys as `MultiDict`), `BrokenObject`s and `Prose`."""
     reader = JsonReader(text, _FAITHFUL_DECODER)
     pieces: list[Any] = []
-    at, depth = 0, 0  # how many braces of broken objects are open
-    opened, opened_at = 0, 0  # the piece and the place where the first of them was opened
+    at, depth = 0, 0  # depth: open braces of broken objects
+    opened, opened_at = 0, 0  # piece and position at which the first of these braces was opened
 
     def add(start: int, end: int, *, broken: bool) -> None:
-        """Add text; the words behind the last brace of a broken object are prose."""
+        """Add text. The words after a broken object's last brace are prose."""
         nonlocal depth, opened, opened_at
         if not broken:
             pieces.append(Prose(text[start:end]))
@@ -129,7 +131,7 @@ def split_json(text: str) -> list[Any]:
 
 
 def _find_next_object(text: str, start: int) -> int:
-    """Return where the object after a broken one begins. Where braces are open, it has to follow a mark of JSON."""
+    """Return the start of the next object after a broken one. Inside open braces, it must follow JSON punctuation."""
     depth, at = 0, start
     for match in _NEXT_OBJECT.finditer(text, start):
         here = match.end(1) if match[1] else match.start()

@@ -1,19 +1,19 @@
-"""Reading a judge's reply: which question got which answer.
+"""Parsing of a judge's reply into one verdict per question.
 
 The rules:
 
-1. Of a reply, at most `MAX_REPLY_CHARS` characters are read; a longer one counts as cut off. What a model thought
-   first, between tags, and a copy of the prompt are left out.
-2. An answer stands in JSON, in a line such as `Q3: Yes` or `Answer: Yes`, or, where one question was asked, is the
-   reply's first word. What stands inside an explanation is no answer.
-3. The example of a prompt is no answer: an answer with the explanation of an example counts as not given.
-4. A reply that was cut off has no answers; neither has a JSON object that is not closed.
-5. An answer is taken for a question only if it can mean no other.
-6. Two different verdicts on a question make it ambiguous, also where the second stands under another key, or is a
-   sentence outside of JSON such as "On reflection, the answer is no." So does a sentence that takes the answer back.
-   What is quoted does not count.
+1. A reply of more than `MAX_REPLY_CHARS` characters counts as truncated. Thinking between tags and a copy of the
+   prompt are removed.
+2. An answer is in JSON, or in a line such as `Q3: Yes` or `Answer: Yes`. If only one question was asked, it can also
+   be the reply's first word. Text inside an explanation is never an answer.
+3. A prompt's example is not an answer: answers with the explanation of an example are ignored.
+4. A truncated reply has no answers, and neither has an unclosed JSON object.
+5. An answer is assigned to a question only if it cannot belong to another one.
+6. Two different verdicts on a question make it ambiguous. The second one may be under another key, or in a sentence
+   outside of JSON such as "On reflection, the answer is no." A sentence that retracts the answer has the same effect.
+   Quotations do not count.
 
-What is not answered has a status that says why, and is asked again.
+An unanswered question has a status that gives the reason, and is asked again.
 """
 
 from __future__ import annotations
@@ -46,14 +46,19 @@ _TAKEN_BACK = "(taken back)"
 def parse_reply(
     text: str, questions: Sequence[Question], labels: Sequence[str] | None = None, *, prompt: str = ""
 ) -> list[Verdict]:
-    """Return one verdict for each question, in their order, from the reply to all of them.
+    """Return one verdict per question, in order, from the reply to all of them.
 
-    `labels` are the names under which the questions were put, if not their own, or Q1, Q2 ... where they have none.
-    `prompt` is the text that was sent. Never raises; the time is linear in the length of the reply.
+    `labels` are the labels of the questions in the request. The default is each question's own label, or Q1, Q2 ... for
+    questions without one. `prompt` is the text that was sent. Never raises. The time is linear in the reply's length.
 
-    Reads fenced or bare JSON: objects in a row, an array, objects inside objects, an object from label to answer; JSON
-    with slips of punctuation; lines such as `Q3: Yes`; and, where one question was asked, the bare answer. An answer
-    without a label goes by the question's text, or by order where there are as many answers as questions.
+    Accepted formats:
+
+    - fenced or bare JSON: several objects, an array, nested objects, or an object from labels to answers
+    - JSON with wrong punctuation
+    - lines such as `Q3: Yes`
+    - the bare answer, if one question was asked
+
+    An answer without a label is assigned by the question's text, or by order if there are as many answers as questions.
     """
     if len(text) > MAX_REPLY_CHARS:
         return missing_verdicts(questions, f"the reply has more than {MAX_REPLY_CHARS:,} characters")
@@ -71,7 +76,7 @@ def parse_reply(
         entries = _entries_in_prose(found.prose, questions, bare=not found.has_json)
     own = [question.label or f"Q{n}" for n, question in enumerate(questions, 1)]
     keys = [normalise_label(label) for label in labels or own]
-    # Where others have labels, an answer without one does not go by order, and may mean any question.
+    # If other answers have labels, one without a label is not assigned by order, and may belong to any question.
     beside = [entry.answer for entry in entries if len(keys) > 1 and not (entry.number or entry.text)]
     if beside and any(entry.number for entry in entries):
         found = found._replace(corrections=found.corrections + "\n".join(a for a in beside if isinstance(a, str)))
@@ -85,30 +90,30 @@ def parse_reply(
 
 
 def _plain(explanation: str) -> str:
-    """Return an explanation as it is compared with those of examples: without case, brackets and full stop."""
+    """Return an explanation without case, brackets and full stop, for the comparison with a prompt's examples."""
     words = explanation.strip()
     return " ".join(words.casefold().strip("<>[]()*_. ").split()) or words
 
 
 def missing_verdicts(questions: Sequence[Question], why: str) -> list[Verdict]:
-    """Return verdicts that say why no question is answered."""
+    """Return a verdict with the status `missing` and this reason for each question."""
     return [Verdict(question.id, VerdictStatus.MISSING, explanation=why) for question in questions]
 
 
 def _entries_in_prose(prose: str, questions: Sequence[Question], *, bare: bool) -> list[AnswerEntry]:
-    """Return the answers in lines or, if `bare` and one question was asked, the answer that the text is."""
+    """Return the answers in lines. If `bare` and one question was asked, the whole text can be the answer, too."""
     entries = find_line_entries(prose, _answer_checker(questions))
     if len(questions) != 1 or not bare:
         return entries
     whole = [AnswerEntry(None, None, prose, prose)]
     if get_scale(questions[0].scale).parse_answer(prose)[0] in (VerdictStatus.ANSWERED, VerdictStatus.AMBIGUOUS):
-        # `Answer: ...` in a line that says otherwise makes it two answers.
+        # A line `Answer: ...` that differs counts as a second answer.
         return whole + [entry for entry in entries if entry.number is None]
     return entries or whole
 
 
 class _StatedVerdicts:
-    """The verdicts that sentences outside of JSON state. They answer nothing, but can contradict an answer."""
+    """Verdicts in sentences outside of JSON. They are not answers, but can contradict one."""
 
     def __init__(self, prose: str, keys: Sequence[str | None]) -> None:
         self._prose, self._keys = prose, set(keys)
@@ -116,7 +121,7 @@ class _StatedVerdicts:
         self._is_taken_back = takes_back(prose)
 
     def find(self, scale: AnswerScale, key: str | None) -> list[str]:
-        """Return those on a question: the sentence or the line names it, or no question that was asked."""
+        """Return the verdicts on a question: in sentences or lines that name it, or that name no asked question."""
         if not self._prose:
             return []
         if scale.name not in self._found:
@@ -151,10 +156,10 @@ def _build_verdict(question: Question, entries: Sequence[AnswerEntry], stated: S
 def _assign_entries(
     entries: Sequence[AnswerEntry], questions: Sequence[Question], keys: Sequence[str | None], sound: bool
 ) -> list[list[AnswerEntry]]:
-    """Return for each question the entries that can only be meant for it.
+    """Return, for each question, the entries that can only belong to it.
 
-    A label alone counts only where every label of the reply is one that was asked: a model that counts from zero means
-    other questions by the same numbers.
+    A label alone counts only if every label of the reply was asked. For example, a model that counts from zero uses the
+    same numbers for other questions.
     """
     numbers = [entry.number for entry in entries]
     bare = sound and not any(entry.number or entry.text for entry in entries)
@@ -172,7 +177,7 @@ def _assign_entries(
         elif len(keys) == 1 and not entry.number and not wording:
             named = {0}
         if named and quoted:
-            # A question without words, which releases have, contradicts no wording.
+            # A question without text (some releases have them) contradicts no wording.
             named = {n for n in named if n in quoted or not texts[n]}
         elif quoted or len(named) > 1 or not labels_hold:
             named = quoted
@@ -191,7 +196,7 @@ def _places(names: Sequence[str | None]) -> dict[str | None, set[int]]:
 
 
 def _is_similar_wording(wording: str, text: str) -> bool:
-    """Return whether a reply's wording can be a question's, shortened or put otherwise."""
+    """Return whether a reply's wording may be a shortened or paraphrased question."""
     said, asked = (set(_WORD.findall(words.casefold())) for words in (wording, text))
     return not asked or 2 * len(said & asked) >= min(len(said), len(asked))
 
@@ -200,7 +205,7 @@ _WORD = re.compile(r"\w+")
 
 
 def _answer_checker(questions: Sequence[Question]) -> Callable[[str], bool]:
-    """Return a check whether a text is an answer on the scale of any of these questions."""
+    """Return a function that checks whether a text is an answer on the scale of any of these questions."""
     contracts = [get_scale(name) for name in dict.fromkeys(q.scale for q in questions)]
     readable = (VerdictStatus.ANSWERED, VerdictStatus.INAPPLICABLE, VerdictStatus.AMBIGUOUS)
     return lambda text: any(contract.parse_answer(text)[0] in readable for contract in contracts)

@@ -1,4 +1,4 @@
-"""Labels in what models write: their spellings, the fields that they name, the lines that they begin."""
+"""Labels in model replies: their spellings, the fields that they name, and labelled lines."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 from creval.core.files import replace_lone_surrogates
 from creval.core.text_cache import cache_by_text
 
-MAX_TEXT_CHARS = 2000  # characters of a text that are worth keeping
-MAX_LINE_CHARS = 4000  # characters of a line that is read
-# What models put around words: white space, Markdown, quotes.
+MAX_TEXT_CHARS = 2000  # longer texts are truncated
+MAX_LINE_CHARS = 4000  # longer lines are not parsed
+# Characters that models put around words: white space, Markdown, quotes.
 MARKUP = " \t\r\n\ufeff*_`\"'“”‘’#>~"
 _MARKS = " \t\r\n*_`"
 _QUOTE_PAIRS = ('""', "“”", "''", "‘’")
@@ -20,14 +20,14 @@ _NOT_WORD = re.compile(r"[\W_]+")
 
 @cache_by_text(1 << 23)
 def normalise_text(text: str) -> str:
-    """Return a wording without case, space and punctuation."""
+    """Return a text without case, white space and punctuation, for comparisons."""
     return _NOT_WORD.sub("", text.casefold())
 
 
 def strip_markup(text: str, *, quotes: bool = False) -> str:
-    """Return a text in one line, without the Markdown around it.
+    """Return a text in one line, without surrounding Markdown.
 
-    With `quotes`, also without commas and pairs of quotes around it.
+    With `quotes`, surrounding commas and pairs of quotes are removed, too.
 
     >>> strip_markup('**"Add  a cat."**,', quotes=True)
     'Add a cat.'
@@ -47,7 +47,7 @@ def strip_markup(text: str, *, quotes: bool = False) -> str:
 
 
 class FieldAliases:
-    """Fields, and the labels by which models call each of them.
+    """Fields, and the labels that models use for each of them.
 
     >>> FieldAliases(answer="answer finalanswer").find("Final Answer")
     'answer'
@@ -62,19 +62,19 @@ class FieldAliases:
         return self._fields.get(normalise_text(label)) if len(label) <= self._max_label_chars else None
 
     def select(self, record: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the values of a JSON object under the fields that its keys name."""
+        """Return the values of a JSON object by field. Unknown keys are dropped."""
         return {field: value for key, value in record.items() if (field := self.find(key))}
 
 
 class LabelledLine(NamedTuple):
-    """A line, and if it begins with a known label, the field that this names and what follows it."""
+    """A line; if it starts with a known label, also the label's field and the text after the label."""
 
     text: str
     field: str | None = None
     value: str = ""
 
 
-# A label and what follows it, such as `- **Edit instruction (new):** ...`.
+# A label and its value, such as `- **Edit instruction (new):** ...`.
 _LABELLED = re.compile(
     r"[\W_]*([^\W\d_]+(?:[ _][^\W\d_]+){0,2})\s{0,9}[0-9]{0,3}(?:\s{0,9}[(（][^()（）]{0,30}[)）])?"
     r"[\s*_`\"'”’]{0,20}[:：][\s*_`\"'“‘]*(.*)"
@@ -87,10 +87,10 @@ def labelled_lines(
     *patterns: re.Pattern[str],
     max_chars: int = MAX_LINE_CHARS,
 ) -> Iterator[LabelledLine]:
-    """Yield each line with the field that its label names, if it has one.
+    """Yield each line with the field and value of its label, if it has one.
 
-    Of `patterns`, the first that matches a line splits it into label and value. In a line of more than `max_chars` no
-    label is read.
+    The first of `patterns` that matches a line splits it into label and value. A line of more than `max_chars` is
+    treated as one without a label.
     """
     for line in lines:
         tried = (pattern.match(line) for pattern in patterns or (_LABELLED,))

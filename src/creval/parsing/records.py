@@ -1,7 +1,4 @@
-"""Fields in what a model wrote, whatever form it gave them: JSON, labelled lines, lists.
-
-Nothing is read that is not there.
-"""
+"""Records (groups of fields) in a model's reply, as JSON, labelled lines or lists. Missing fields are not guessed."""
 
 from __future__ import annotations
 
@@ -13,7 +10,7 @@ from creval.parsing.json_objects import iter_json_objects
 from creval.parsing.labels import MAX_LINE_CHARS, FieldAliases, labelled_lines, strip_markup
 
 _MAX_DEPTH = 8
-# A label and what follows it on its line: `**Instruction:** ...`, `2. "old"：“cat”，`.
+# A label and its value on the same line: `**Instruction:** ...`, `2. "old"：“cat”，`.
 _LABELLED_LINE = re.compile(
     r"[\s>*#_\"'“”{-]{0,12}(?:[0-9]{1,2}[.)、:：]\s{0,4})?[\s*_\"'“”]{0,8}"
     r"([A-Za-z][A-Za-z ]{0,29}?)[\s*_\"'“”]{0,8}[:：](.*)"
@@ -40,7 +37,7 @@ _FIELDS = FieldAliases(
 
 
 def parse_records(text: str) -> list[Record]:
-    """Return every record in a reply, as its known fields; from JSON, or else from labelled lines."""
+    """Return the known fields of all records in a reply, from JSON if possible, else from labelled lines."""
     found: list[Record] = []
     for value in iter_json_objects(text, lists=True):
         _collect_records(value, "", 0, found)
@@ -68,7 +65,7 @@ def _collect_records(value: Any, number: str, depth: int, into: list[Record]) ->
 
 
 def _group_fields(pairs: Iterator[tuple[str, str]]) -> list[Record]:
-    """Group fields into records, in their order: one that comes again begins the next."""
+    """Group fields into records, in order. A field that repeats starts the next record."""
     found: list[Record] = []
     for slot, value in pairs:
         if not found or slot in found[-1]:
@@ -78,7 +75,7 @@ def _group_fields(pairs: Iterator[tuple[str, str]]) -> list[Record]:
 
 
 def _quoted_records(text: str) -> list[Record]:
-    """Read quoted keys and values, as in JSON that is broken or has Chinese marks."""
+    """Parse quoted keys and values, as in malformed JSON or JSON with Chinese punctuation."""
     pairs = ((_FIELDS.find(match[1]), match[2]) for match in _QUOTED_FIELD.finditer(text))
     return _group_fields((slot, value) for slot, value in pairs if slot)
 
@@ -106,12 +103,12 @@ def _labelled_records(text: str) -> list[Record]:
 
 
 def single_value(records: Sequence[Record], field: str) -> str:
-    """Return the one value of a field in all records; an empty text if there are several."""
+    """Return a field's value if it is the same in all records that have one; otherwise an empty text."""
     values = {record[field] for record in records if record.get(field)}
     return values.pop() if len(values) == 1 else ""
 
 
 def parse_yes_no(text: str) -> bool | None:
-    """Return whether words begin with a yes or a no; None if with neither."""
+    """Return True if a text starts with a yes, False if with a no, and None otherwise."""
     match = re.match(r"\W*(yes|true|ok|no|not|false|none)\b", text, re.IGNORECASE)
     return match[1].casefold() in ("yes", "true", "ok") if match else None

@@ -1,4 +1,4 @@
-"""Forms of replies that models are asked for, in words and as a JSON schema."""
+"""Reply formats for models, as wording and as a JSON schema."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ TEXT_OR_NULL: Schema = {"type": ["string", "null"]}
 
 
 class ReplyFormat(str):
-    """The words that ask for a form of reply, and the JSON schema of this form.
+    """The wording that asks for a format, with the JSON schema of that format.
 
-    The schema goes with a request if the server takes one. It is no part of what a reply is cached under.
+    The schema is sent if the server supports schemas. It is not part of the key under which a reply is cached.
     """
 
     schema: Schema
@@ -25,7 +25,7 @@ class ReplyFormat(str):
 
 
 def object_schema(**fields: Schema) -> Schema:
-    """Return the schema of an object with these fields, all required, and no other."""
+    """Return the schema of an object with exactly these fields, all required."""
     return {"type": "object", "properties": fields, "required": list(fields), "additionalProperties": False}
 
 
@@ -35,7 +35,7 @@ def list_schema(**fields: Schema) -> Schema:
 
 
 def choice_schema(names: Sequence[str]) -> Schema:
-    """Return the schema of a text that is one of these."""
+    """Return the schema of a text that is one of these names."""
     return {**TEXT, "enum": list(names)}
 
 

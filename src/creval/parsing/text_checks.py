@@ -1,4 +1,4 @@
-"""Checks of a text that need no understanding: words, script, quotes, damage, refusals."""
+"""Mechanical checks of a text: words, script, quotes, damage, refusals."""
 
 from __future__ import annotations
 
@@ -40,29 +40,29 @@ def text_digest(text: str) -> str:
 
 
 def count_words(text: str) -> int:
-    """Count the words of a text; in scripts without spaces, two characters are one."""
+    """Count the words of a text. In scripts without spaces, two characters count as one word."""
     wide = len(WIDE_CHARACTER.findall(text))
     return len(WORD.findall(WIDE_CHARACTER.sub(" ", text))) + (wide + 1) // 2
 
 
 def dominant_script(text: str) -> str:
-    """Return the script of most letters of a text, such as LATIN; empty if it has no letters."""
+    """Return the most frequent script of a text's letters, such as LATIN; empty if it has no letters."""
     names = Counter(unicodedata.name(letter, "?").split()[0] for letter in text[:2000] if letter.isalpha())
     return names.most_common(1)[0][0] if names else ""
 
 
 def find_quotes(text: str) -> list[str]:
-    """Return the words in quotation marks."""
+    """Return the texts in quotation marks."""
     return [next(filter(None, match)) for match in _QUOTED.findall(text)]
 
 
 def remove_quotes(text: str) -> str:
-    """Return a text without what is quoted: the words on a sign are in whatever language, and may ask."""
+    """Return a text without quotations, since quoted words may be in any language and may be questions."""
     return _QUOTED.sub(" ", text)
 
 
 def damage_reason(text: str) -> str:
-    """Return how a text is damaged, such as at high temperature; empty if it is not.
+    """Return a description of a text's damage, such as from a high temperature; empty if there is none.
 
     >>> damage_reason("Add a red red red kite."), damage_reason("Add a red kite.")
     ('something is repeated over and over', '')
@@ -76,15 +76,15 @@ def damage_reason(text: str) -> str:
 
 
 def leftover_markup_reason(text: str) -> str:
-    """Return what is left in a text of the form of a reply; empty if nothing is."""
+    """Return a description of leftover markup in a text; empty if there is none."""
     return "it holds marks of a format (JSON, HTML, Markdown)" if _LEFTOVER_MARKUP.search(text) else ""
 
 
 def is_refusal(reply: str) -> bool:
-    """Return whether a reply is a refusal in plain words."""
+    """Return whether a reply starts with a refusal."""
     return bool(_STARTS_WITH_REFUSAL.match(reply))
 
 
 def contains_refusal(text: str) -> bool:
-    """Return whether a text that should be something else declines somewhere."""
+    """Return whether a text contains a refusal anywhere outside of quotations."""
     return bool(_CONTAINS_REFUSAL.search(remove_quotes(text)))

@@ -1,4 +1,4 @@
-"""Instructions that models wrote, whatever form they gave them; read as questions are."""
+"""Requests for written instructions, and parsing of such instructions in any format."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from creval.parsing.written_questions import WRITTEN_FIELDS
 
 
 class WrittenInstruction(NamedTuple):
-    """An instruction as a model wrote it, and what it said of it."""
+    """An instruction by a model, with the dimension and attributes that the model gave for it."""
 
     text: str
     dimension: str = ""
@@ -22,8 +22,10 @@ class WrittenInstruction(NamedTuple):
 
 
 def instruction_reply_format(dimensions: Sequence[str] = (), only_added: bool = False) -> ReplyFormat:
-    """Return what tells a model how to write down an instruction, with one of these dimensions, or with only the
-    attributes that it added."""
+    """Return the reply format of one instruction with its attributes.
+
+    With `dimensions`, the model also names one of them. With `only_added`, it lists only the attributes that it added.
+    """
     entry: dict[str, object] = {"dimension": "..."} if dimensions else {}
     entry |= {"attributes": ["...", "..."], "instruction": "..."}
     named = "the name of the dimension as it is given above, " if dimensions else ""
@@ -37,7 +39,7 @@ def instruction_reply_format(dimensions: Sequence[str] = (), only_added: bool = 
 
 
 def dimension_reply_format(dimensions: Sequence[str]) -> ReplyFormat:
-    """Return what tells a model how to name the dimension of an instruction."""
+    """Return the reply format that asks for an instruction's dimension."""
     return ReplyFormat(
         "Reply with one JSON object and nothing else, in this form:\n"
         '{"dimension": "..."}\nIt holds the name of the dimension as it is given above.',
@@ -46,7 +48,7 @@ def dimension_reply_format(dimensions: Sequence[str]) -> ReplyFormat:
 
 
 def match_one_of(text: str, names: Sequence[str]) -> str | None:
-    """Return the one of some names that a reply gives; None if it gives none, or several."""
+    """Return the name that occurs in a reply; None if there is none, or more than one."""
     said = normalise_text(text[: 10 * MAX_TEXT_CHARS])
     found = [name for name in names if normalise_text(name) in said]
     return found[0] if len(found) == 1 else None
@@ -98,7 +100,7 @@ def _parse_attributes(value: object) -> tuple[str, ...]:
 
 
 def _strip_quotes(text: str) -> str:
-    """Remove quotes around the whole, a number before it, or a quote that closes nothing."""
+    """Remove surrounding quotes, a leading number, or an unmatched quote."""
     words = _LIST_NUMBER.sub("", strip_markup(text)[:MAX_TEXT_CHARS])
     for opening, closing in ('""', "“”", "「」"):
         inner = words.rstrip(",").removeprefix(opening).removesuffix(closing)
@@ -108,7 +110,7 @@ def _strip_quotes(text: str) -> str:
 
 
 def _labelled_instructions(text: str) -> list[WrittenInstruction]:
-    """Read what stands behind `Instruction:`, or below it."""
+    """Parse the texts after `Instruction:`, or on the line below it."""
     found: list[WrittenInstruction] = []
     dimension, waiting = "", False
     attributes: tuple[str, ...] = ()
@@ -128,7 +130,7 @@ def _labelled_instructions(text: str) -> list[WrittenInstruction]:
 
 
 def _candidate_paragraphs(text: str) -> Sequence[str]:
-    """Return the paragraphs that can be an instruction: those set off, or all that lead to nothing."""
+    """Return the paragraphs that may be an instruction: highlighted ones, or all that do not introduce another."""
     parts = [part.strip() for part in re.split(r"\n\s*\n", _FENCE.sub("", text[: 10 * MAX_TEXT_CHARS]))]
     parts = [part for part in parts if part and not part.endswith((":", "：")) and "{" not in part]
     parts = [part for part in parts if not _WORD_COUNT.match(part)]

@@ -1,7 +1,7 @@
-"""Questions that models wrote, whatever form they gave them.
+"""Requests for written questions, and parsing of such questions in any format.
 
-What is read stands in the reply; what can mean two things is not read. The wording that asks for a
-form stands here too, so that it cannot drift from the reading.
+Nothing is guessed, and ambiguous text is skipped. The wording of the request is in the same module as the parser, so
+that they cannot drift apart.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _YES_NO = get_scale("yes/no")
 
 
 class WrittenQuestion(NamedTuple):
-    """A question as a model wrote it. `answer` is Yes or No, or the words that are neither."""
+    """A question by a model. `answer` is Yes or No; any other answer is the model's text."""
 
     text: str
     answer: str | None = None
@@ -31,7 +31,7 @@ class WrittenQuestion(NamedTuple):
 
 
 def question_reply_format(metric: str) -> ReplyFormat:
-    """Return what tells a model how to write down questions of a metric."""
+    """Return the reply format of questions for a metric."""
     weight = "its weight, 1, 2 or 3" if metric == "VC" else "the weight 1"
     entry = {"reason": "...", "question": "...?", "answer": "Yes", "weight": 1}
     example = json.dumps({"metric": metric, "questions": [entry]})
@@ -70,10 +70,13 @@ _WEIGHT = re.compile(
 
 
 def parse_questions(text: str) -> list[WrittenQuestion]:
-    """Return the questions in a reply, in their order.
+    """Return the questions in a reply, in order.
 
-    Reads JSON in a fence or bare, as one object, a list, or objects in a row; tables; lines such as `**Q1:** ...`,
-    `1. ...`, `- ...`, with answer and weight behind the question or in lines below it; with Chinese punctuation too.
+    Accepted formats, also with Chinese punctuation:
+
+    - fenced or bare JSON: one object, a list, or several objects
+    - Markdown tables
+    - lines such as `**Q1:** ...`, `1. ...` and `- ...`, with answer and weight after the question or in lines below it
     """
     found = [question for value in iter_json_objects(text) for question in _iter_questions(value, 0)]
     return found or _table_questions(text) or _line_questions(text)
@@ -136,7 +139,7 @@ _TABLE_RULE = re.compile(r"[\s|:-]+")
 
 
 def _table_questions(text: str) -> list[WrittenQuestion]:
-    """Read questions in the rows of Markdown tables that have a column for them."""
+    """Parse questions in the rows of Markdown tables with a question column."""
     found: list[WrittenQuestion] = []
     columns: list[str | None] = []
     for line in text.splitlines():
@@ -158,7 +161,7 @@ _NUMBERED_QUESTION = re.compile(
     r"[0-9]{1,3}(?=[\s*_]{0,20}[.:：、)）\]】]))[\s*_`]*[.:：、)）\]】]*[\s*_`]*(.*)",
     re.IGNORECASE,
 )
-# `Question 1 (Weight: 3):`, `A1. Yes`, and the choices behind a question.
+# `Question 1 (Weight: 3):`, `A1. Yes`, and the choices after a question.
 _LABEL_REMARK = re.compile(r"[^:：(（]{0,20}[(（]\s{0,9}([^()（）]{1,40})[)）][\s*_]*[:：]")
 _ANSWER_LINE = re.compile(r"[\W_]*A[0-9]{1,3}\s*[.:：)]\s*(.+)")
 _CHOICES = re.compile(r"(?:[(\[（]\s{0,9})?\b(?:yes\s{0,9}/\s{0,9}no|yes or no)\b(?:\s{0,9}[)\]）])?", re.IGNORECASE)
@@ -169,7 +172,7 @@ _TAIL_PART = re.compile(r"(?:([^\W\d_]+(?: [^\W\d_]+)?)[\s*_]{0,20}[:：=]?\s*)?
 
 @dataclass
 class _QuestionDraft:
-    """A question that is being read from lines; a loose one had no label."""
+    """A question that is being parsed from lines; `unlabelled` if its line had no label."""
 
     text: str
     answer: str | None
@@ -190,7 +193,7 @@ _JSON_LINE = re.compile(r'\s*"(\w{1,40})"\s*:\s*("(?:[^"\\]|\\.)*")\s*(?:,\s*)?'
 
 
 def _json_line_as_text(line: str) -> str:
-    """Return a line of broken JSON that holds a whole field as words."""
+    """Return a line of malformed JSON that contains a complete field as `key: value`; other lines unchanged."""
     match = _JSON_LINE.fullmatch(line)
     if match is None:
         return line
@@ -201,7 +204,7 @@ def _json_line_as_text(line: str) -> str:
 
 
 def _line_questions(text: str) -> list[WrittenQuestion]:
-    """Read questions in lines; what has no label counts only with an answer."""
+    """Parse questions in lines. A question without a label counts only with an answer."""
     drafts: list[_QuestionDraft] = []
     current: _QuestionDraft | None = None
     waiting, before, reason, listing = False, False, "", False
@@ -258,7 +261,7 @@ def _line_questions(text: str) -> list[WrittenQuestion]:
 
 
 def _split_question(line: str) -> tuple[str, str | None, float | None] | None:
-    """Split a line that is a question, with nothing behind it but its answer and its weight."""
+    """Split a line into a question, its answer and its weight; None if it contains anything else after the question."""
     end = max(line.rfind("?"), line.rfind("？"))
     if end < 1 or end > MAX_TEXT_CHARS:
         return None
@@ -268,7 +271,7 @@ def _split_question(line: str) -> tuple[str, str | None, float | None] | None:
 
 
 def _parse_tail(text: str) -> tuple[str | None, float | None] | None:
-    """Return the answer and the weight behind a question; None if something else stands there."""
+    """Return the answer and the weight after a question; None if there is any other text."""
     if len(text) > 200:
         return None
     answer: str | None = None

@@ -1,4 +1,4 @@
-"""The run folder: written once, lost never."""
+"""Storage of runs: the database of a run folder, opened for reading or writing."""
 
 from creval.store.readonly import StoredTexts, read_stored_metrics, read_stored_texts
 from creval.store.run import Run, VerdictRow, open_run, run_folder

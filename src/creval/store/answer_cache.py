@@ -1,4 +1,7 @@
-"""Replies of judges shared between runs: one file, by all that was asked, whatever the run, the model or the path."""
+"""Cache of judges' replies, shared by all runs.
+
+It is one file. A reply's key is the complete request, so runs, models and paths do not matter.
+"""
 
 from __future__ import annotations
 
@@ -23,18 +26,18 @@ CREATE TABLE IF NOT EXISTS answers (
     logprobs TEXT, tokens_in INTEGER, tokens_out INTEGER, cost REAL);
 """
 _ROW_BYTES = "length(CAST(text AS BLOB)) + coalesce(length(CAST(logprobs AS BLOB)), 0) + length(judge) + 80"
-# A row as this module writes it: whatever else is in the file, by damage or by design, is no answer.
+# A row as this module writes it. Any other row, damaged or manipulated, is ignored.
 _SOUND = (
     "typeof(judge) = 'text' AND typeof(text) = 'text' AND typeof(ended) = 'text' AND made BETWEEN 0 AND 1e11"
     " AND (cost IS NULL OR cost BETWEEN 0 AND 1e6) AND (tokens_in IS NULL OR tokens_in BETWEEN 0 AND 1e12)"
     " AND (tokens_out IS NULL OR tokens_out BETWEEN 0 AND 1e12)"
 )
-_BUSY_TIMEOUT = 2.0  # seconds that judging waits for another process
-_QUERY_BATCH = 500  # keys in a query
+_BUSY_TIMEOUT = 2.0  # seconds to wait for another process while judging
+_QUERY_BATCH = 500  # keys per query
 
 
 class CachedAnswer(NamedTuple):
-    """One reply as it came: `logprobs` are its tokens with their alternatives; cost is in US dollars."""
+    """One raw reply. `logprobs` are its tokens with their alternatives; `cost` is in US dollars."""
 
     text: str
     finish_reason: str
@@ -45,9 +48,9 @@ class CachedAnswer(NamedTuple):
 
 
 class JudgeShare(NamedTuple):
-    """What the cache holds of one judge: answers, bytes, what they had cost, and when they were made (Unix time).
+    """A judge's part of the cache: number of answers, bytes, cost, and times of the oldest and newest (Unix time).
 
-    The cost is None if no price is known.
+    The cost is what the answers originally cost, in US dollars; None if no price is known.
     """
 
     judge: str
@@ -59,14 +62,14 @@ class JudgeShare(NamedTuple):
 
 
 def answer_cache_path() -> Path:
-    """Return the file of the cache, which may not exist."""
+    """Return the path of the cache file, which may not exist."""
     return cache_folder() / "answers" / "answers.db"
 
 
 class AnswerCache:
-    """The cache, for several threads and processes.
+    """The cache of answers, safe for several threads and processes.
 
-    A cache that cannot be read or written counts as empty; `problem` says why.
+    A cache that cannot be read or written counts as empty, and `problem` contains a warning with the reason.
     """
 
     def __init__(self) -> None:
@@ -77,7 +80,7 @@ class AnswerCache:
         self._reader_lock, self._writer_lock = Lock(), Lock()
 
     def get(self, keys: Sequence[bytes]) -> dict[bytes, CachedAnswer]:
-        """Return the answers of these keys, as far as they are there."""
+        """Return the cached answers for these keys."""
         found: dict[bytes, CachedAnswer] = {}
         with self._reader_lock, self._note_problems():
             if self.problem or (self._reader is None and not self.path.is_file()):
@@ -90,12 +93,12 @@ class AnswerCache:
                     f" WHERE {_SOUND} AND key IN ({', '.join('?' * len(some))})"
                 )
                 for key, text, ended, logprobs, *took in self._reader.execute(query, some):
-                    with suppress(ValueError, TypeError, RecursionError):  # such a row is asked for and replaced
+                    with suppress(ValueError, TypeError, RecursionError):  # an invalid row counts as missing
                         found[key] = CachedAnswer(text, ended, _read_logprobs(logprobs), *took)
         return found
 
     def put(self, judge: str, answers: Mapping[bytes, CachedAnswer]) -> None:
-        """Keep answers, in the place of those with the same key."""
+        """Store answers, replacing those with the same keys."""
         made = time.time()
         rows = [
             (key, judge, made, replace_lone_surrogates(text), ended, json.dumps(logprobs) if logprobs else None, *took)
@@ -116,15 +119,15 @@ class AnswerCache:
         try:
             yield
         except sqlite3.OperationalError as error:
-            if "locked" not in str(error) and "busy" not in str(error):  # what is only busy is tried again
+            if "locked" not in str(error) and "busy" not in str(error):  # a busy cache is tried again later
                 self._give_up(str(error))
         except (sqlite3.Error, OSError, ValueError, CrevalError) as error:
             self._give_up(getattr(error, "strerror", None) or str(error))
 
     def _give_up(self, reason: str) -> None:
         self.problem = (
-            f"warning: the cache of answers in {self.path} cannot be used ({reason.rstrip('.')}), so everything is "
-            f"asked. Delete the file, or name another folder in {CACHE_ENV}."
+            f"warning: the cache of answers in {self.path} cannot be used ({reason.rstrip('.')}), so all questions "
+            f"are sent to the judge. Delete the file, or set {CACHE_ENV} to another folder."
         )
 
     def close(self) -> None:
@@ -134,7 +137,7 @@ class AnswerCache:
         self._reader = self._writer = None
 
     def list_judges(self) -> list[JudgeShare]:
-        """Return what there is of each judge, the most first; an error if the file cannot be read."""
+        """Return each judge's part of the cache, the largest first; raises `CrevalError` if the file is unreadable."""
         if not self.path.is_file():
             return []
         query = (
@@ -145,7 +148,7 @@ class AnswerCache:
             return [JudgeShare(*row) for row in connection.execute(query)]
 
     def count_answers(self, judges: Iterable[str]) -> int:
-        """Return how many answers there are of these judges; 0 where that cannot be known."""
+        """Return the number of answers by these judges; 0 if the cache cannot be read."""
         names = list(judges)
         with self._reader_lock, self._note_problems():
             if self.problem or not self.path.is_file():
@@ -158,9 +161,13 @@ class AnswerCache:
     def prune(
         self, *, older_than: float | None = None, max_bytes: float | None = None, judge: str | None = None
     ) -> int:
-        """Delete answers older than so many seconds and, of the rest, the oldest beyond a size; return how many.
+        """Delete answers and return their number.
 
-        With `judge`, only this judge's are deleted: all of them where nothing else is given.
+        - `older_than`: delete answers older than this many seconds.
+        - `max_bytes`: then delete the oldest answers until the file is no larger than this.
+        - `judge`: delete only this judge's answers.
+
+        Without `older_than` and `max_bytes`, all answers (of the judge) are deleted.
         """
         if not self.path.is_file():
             return 0
@@ -185,7 +192,7 @@ class AnswerCache:
 
 
 def _read_logprobs(stored: str | None) -> list[list[Any]]:
-    """Return tokens with their alternatives as they were stored; `ValueError` or `TypeError` if they are none."""
+    """Parse stored tokens with their alternatives; raises `ValueError` or `TypeError` if they are invalid."""
     return [
         [str(token), [[str(word), float(value)] for word, value in options]]
         for token, options in (json.loads(stored) if stored else ())
@@ -193,7 +200,7 @@ def _read_logprobs(stored: str | None) -> list[list[Any]]:
 
 
 def _file_bytes(connection: sqlite3.Connection) -> int:
-    """Return how large the file is without what was deleted."""
+    """Remove deleted rows from the file and return its size."""
     connection.commit()
     connection.execute("VACUUM")
     pages, size = (int(connection.execute(f"PRAGMA {name}").fetchone()[0]) for name in ("page_count", "page_size"))
@@ -201,7 +208,7 @@ def _file_bytes(connection: sqlite3.Connection) -> int:
 
 
 def _delete_oldest(connection: sqlite3.Connection, share: float, whose: str, names: Sequence[str]) -> int:
-    """Delete this share of all bytes, and at least one answer; return how many answers are deleted."""
+    """Delete the oldest answers that make up this share of all bytes, at least one; return their number."""
     excess = share * connection.execute(f"SELECT total({_ROW_BYTES}) FROM answers").fetchone()[0]
     doomed = []
     for key, size in connection.execute(
@@ -220,24 +227,24 @@ def _reporting(path: Path) -> Iterator[None]:
     try:
         yield
     except sqlite3.Error as error:
-        raise CrevalError(f"{path} cannot be used: {error}. It is a cache: it may be deleted.") from error
+        raise CrevalError(f"{path} cannot be used: {error}. It is only a cache, so you can delete it.") from error
 
 
 def _create_private(path: Path) -> None:
-    """Make an empty file, in a folder, that only its owner can read; SQLite's files beside it become alike."""
+    """Create an empty file, and its folder, that only the owner can read. SQLite's other files get the same mode."""
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
 
 
 def _require_own(path: Path) -> None:
-    """Refuse a cache that somebody else made or can write: its answers would stand in for a judge's."""
+    """Refuse a cache that another user owns or can write to, because its content is used as a judge's answers."""
     user = os.geteuid() if hasattr(os, "geteuid") else 0
     for place in (path.parent, path):
         status = place.stat()
         if user and status.st_uid != user:
             raise CrevalError(f"{place} belongs to another user")
         if os.name == "posix" and status.st_mode & 0o002:
-            raise CrevalError(f"everybody can write to {place}")
+            raise CrevalError(f"{place} is writable by everybody")
 
 
 def _connect(path: Path, timeout: float) -> sqlite3.Connection:
@@ -246,7 +253,7 @@ def _connect(path: Path, timeout: float) -> sqlite3.Connection:
     try:
         version = connection.execute("PRAGMA user_version").fetchone()[0]
         if version > _VERSION:
-            raise CrevalError("a newer creval made it")
+            raise CrevalError("it was created by a newer creval")
         connection.execute("PRAGMA synchronous = NORMAL")
         if connection.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
             connection.execute("PRAGMA journal_mode = WAL")

@@ -1,4 +1,4 @@
-"""Versions of an editor, a judge or a metric in one folder, and what is to happen with the results of older ones."""
+"""Code versions of an editor, judge or metric in a folder, and the treatment of results by older versions."""
 
 from __future__ import annotations
 
@@ -10,46 +10,46 @@ from typing import Any, NamedTuple
 from creval.core.errors import CrevalError
 
 Fingerprint = Mapping[str, Any]
-"""The state of what runs, by name: digests of files, a revision, versions of libraries."""
-_MAX_SHOWN = 4  # changes in an error
+"""State of the running code, by name: digests of files, a revision, versions of libraries."""
+_MAX_SHOWN = 4  # changes listed in an error
 
 
 class ChangeChoice(NamedTuple):
-    """What to do where something has changed: keep what the older version made, redo it, or stop and ask."""
+    """The choice after a code change: keep the older version's results, redo them, or (neither) stop with an error."""
 
     keep_old: bool = False
     redo: bool = False
 
     def check(self) -> None:
         if self.keep_old and self.redo:
-            raise CrevalError("`keep_old` and `redo` exclude each other.")
+            raise CrevalError("`keep_old` and `redo` cannot be combined.")
 
 
 STOP_IF_CHANGED = ChangeChoice()
 
 
 class VersionHistory(NamedTuple):
-    """The versions in a folder as its manifest holds them, the current one last.
+    """The versions in a folder's manifest, the current one last.
 
-    An entry has the `fingerprint`, its `version` (a short digest of it), and `keeps_older`: whether results of the
-    versions before stay in use.
+    An entry has a `fingerprint`, a `version` (its short digest), and `keeps_older`, which is True if results of earlier
+    versions stay in use.
     """
 
     entries: tuple[Mapping[str, Any], ...]
 
     @property
     def number(self) -> int:
-        """The number of the current version, from 0."""
+        """Number of the current version, starting at 0."""
         return len(self.entries) - 1
 
     @property
     def label(self) -> str:
-        """The current version's short digest; empty if nothing is known about what runs."""
+        """Short digest of the current version; empty if nothing is known about the code."""
         return str(self.entries[-1]["version"])
 
     @property
     def usable(self) -> list[int]:
-        """The numbers of the versions whose results are in use, the newest first."""
+        """Numbers of the versions whose results are in use, newest first."""
         found = []
         for number in range(self.number, -1, -1):
             found.append(number)
@@ -58,16 +58,16 @@ class VersionHistory(NamedTuple):
         return found
 
     def drops(self, stored: Sequence[Mapping[str, Any]]) -> bool:
-        """Return whether results that are in use in a stored history are not in use in this one."""
+        """Return whether this history no longer uses some results that a stored history used."""
         before = VersionHistory(tuple(stored)).usable if stored else [0]
         return not set(before) <= set(self.usable)
 
     def without_older(self) -> VersionHistory:
-        """Return the history with only the current version's results in use."""
+        """Return the history in which only the current version's results are in use."""
         return VersionHistory((*self.entries[:-1], {**self.entries[-1], "keeps_older": False}))
 
     def with_current(self, fingerprint: Fingerprint) -> VersionHistory:
-        """Return the history with more known about the current version, which keeps its digest."""
+        """Return the history with additional facts about the current version, whose digest stays the same."""
         entry = self.entries[-1]
         known = _make_entry({**entry["fingerprint"], **fingerprint})
         return VersionHistory((*self.entries[:-1], {**entry, **known, "version": self.label}))
@@ -83,12 +83,13 @@ def _make_entry(fingerprint: Fingerprint) -> dict[str, Any]:
 def continue_history(
     stored: Sequence[Mapping[str, Any]] | None, fingerprint: Fingerprint, choice: ChangeChoice, what: str, other: str
 ) -> VersionHistory:
-    """Return the history with the version that runs now.
+    """Return the history extended by the running version.
 
-    A folder of an older creval knows no versions (None): it is continued, and the present one recorded. A change
-    raises `CrevalError` unless a choice says what follows. `redo` also drops results of older versions that were kept
-    until now. `what` and `other` say in the error what has changed
-    ("outputs/x was made with another version of python:x:y") and what else can be done (another `out`).
+    A folder of an older creval has no versions (None). It is continued, and the running version is recorded.
+
+    A change raises `CrevalError`, unless `choice` selects `keep_old` or `redo`. `redo` also drops results of older
+    versions that were in use until now. In the error, `what` describes the change ("outputs/x was made with another
+    version of python:x:y"), and `other` names the option for another folder (`out`).
     """
     choice.check()
     now = _make_entry(fingerprint)
@@ -105,14 +106,14 @@ def continue_history(
             f" and {len(changes) - _MAX_SHOWN} more" * (len(changes) > _MAX_SHOWN)
         )
         raise CrevalError(
-            f"{what}: {shown}. `keep_old` keeps what is there and makes the rest with this version, `redo` makes all "
-            f"of it again; or give another `{other}`."
+            f"{what}: {shown}. Use `keep_old` to keep the existing results, `redo` to create all of them again, "
+            f"or give another `{other}`."
         )
     return VersionHistory((*history.entries, {**now, "keeps_older": choice.keep_old}))
 
 
 def find_changes(before: Fingerprint, now: Fingerprint) -> Iterator[str]:
-    """Yield what differs between two states, as far as both know of it, in words."""
+    """Yield descriptions of the differences between two states, for the facts that both contain."""
     for name in sorted(before.keys() & now.keys()):
         old, new = before[name], now[name]
         if old == new:
@@ -122,7 +123,7 @@ def find_changes(before: Fingerprint, now: Fingerprint) -> Iterator[str]:
             continue
         for part in sorted(old.keys() | new.keys()):
             if part not in new:
-                yield f"{part} is gone"
+                yield f"{part} was removed"
             elif part not in old:
                 yield f"{part} is new"
             elif old[part] != new[part]:

@@ -1,4 +1,4 @@
-"""Connections to SQLite files, which may come from strangers."""
+"""Safe connections to SQLite files from untrusted sources."""
 
 from __future__ import annotations
 
@@ -12,20 +12,21 @@ from creval.core.errors import CrevalError
 
 _SUPER_JOURNAL_END = bytes.fromhex("d9d505f920a163d7")
 _FILES_BESIDE = ("-journal", "-wal", "-shm")
-_MAX_VALUE_BYTES = 1 << 26  # of one text; SQLite itself allows a gigabyte
+_MAX_VALUE_BYTES = 1 << 26  # per value; SQLite itself allows a gigabyte
 _STEPS_PER_CHECK = 100_000
 _MIN_STEPS = 3_000_000
 _STEPS_PER_BYTE = 20
 
 
 class UnusableDatabaseError(CrevalError):
-    """A database that must not be opened, or that is damaged."""
+    """A database is damaged, or unsafe to open."""
 
 
 def connect(path: Path, mode: str = "rwc", *, immutable: bool = False, **options: Any) -> StoreConnection:
-    """Open a database: `ro`, `rw`, or `rwc`, which creates it; `options` are those of `sqlite3.connect`.
+    """Open a database with the mode `ro`, `rw`, or `rwc` (create if missing).
 
-    Raises `UnusableDatabaseError` if opening could write to, wait for or delete a file elsewhere.
+    `options` are passed to `sqlite3.connect`. Raises `UnusableDatabaseError` if opening could write to, wait for or
+    delete a file elsewhere.
     """
     whole = Path(os.path.realpath(path))
     try:
@@ -42,22 +43,22 @@ def connect(path: Path, mode: str = "rwc", *, immutable: bool = False, **options
 
 
 def _check_files(path: Path, whole: Path, *, may_be_link: bool) -> None:
-    """Refuse links and what is no file, and a journal with a super-journal: SQLite deletes the file that it names.
+    """Refuse unsafe files: links, special files, and journals with a super-journal.
 
-    A second name (hard link) of a file is refused as well: a journal can be the database itself, which names another
-    file only after SQLite has played it back, and what has two names is changed under both.
+    SQLite deletes the file that a super-journal names. Hard links are refused because a change would affect the other
+    name, too, and because a journal could be the database itself, which names another file only after a rollback.
     """
     if path.is_symlink() and not may_be_link:
         raise UnusableDatabaseError(
-            f"{path} is a link, which creval does not write through. Put the file itself there."
+            f"{path} is a symbolic link, and creval does not write through links. Replace it by the file itself."
         )
     if whole.exists() and not whole.is_file():
-        raise UnusableDatabaseError(f"{path} is not a file. Delete it, or give another folder.")
+        raise UnusableDatabaseError(f"{path} is not a regular file. Delete it, or give another folder.")
     if not may_be_link:
         _refuse_second_name(whole)
     for beside in (whole.with_name(f"{whole.name}{end}") for end in _FILES_BESIDE):
         if os.path.lexists(beside) and not stat.S_ISREG(beside.lstat().st_mode):
-            raise UnusableDatabaseError(f"{beside} is not a file. Delete it, or do not use this folder.")
+            raise UnusableDatabaseError(f"{beside} is not a regular file. Delete it, or do not use this folder.")
         _refuse_second_name(beside)
     if _names_another_file(whole.with_name(f"{whole.name}-journal")):
         raise UnusableDatabaseError(
@@ -69,13 +70,13 @@ def _check_files(path: Path, whole: Path, *, may_be_link: bool) -> None:
 def _refuse_second_name(path: Path) -> None:
     if path.exists() and path.lstat().st_nlink > 1:
         raise UnusableDatabaseError(
-            f"{path} has a second name (hard link), under which creval would change it as well. Copy the folder, and "
-            "use the copy."
+            f"{path} has a second name (hard link), so creval would change that file, too. Copy the folder, and use "
+            "the copy."
         )
 
 
 def _names_another_file(journal: Path) -> bool:
-    """Return whether a rollback journal ends with the record of a super-journal."""
+    """Return whether a rollback journal ends with a super-journal record."""
     try:
         with journal.open("rb") as file:
             file.seek(0, os.SEEK_END)
@@ -88,13 +89,13 @@ def _names_another_file(journal: Path) -> bool:
 class StoreConnection(sqlite3.Connection):
     """A connection that can limit the steps of a statement.
 
-    Pages of a crafted file can refer to each other so that a table of a few kilobytes has rows without end.
+    In a crafted file, pages can refer to each other so that a table of a few kilobytes has endless rows.
     """
 
     _steps: _StepLimit | None = None
 
     def limit_steps(self, path: Path) -> None:
-        """Interrupt statements that take more steps than the size of the file explains."""
+        """Interrupt statements that take more steps than a file of this size can need."""
         self._steps = _StepLimit(path)
         self.set_progress_handler(self._steps.check, _STEPS_PER_CHECK)
 
@@ -106,19 +107,19 @@ class StoreConnection(sqlite3.Connection):
             self._steps.taken = 0
         try:
             return super().execute(*statement)
-        except UnicodeDecodeError as error:  # in SQLite's message, which quotes the schema
-            raise sqlite3.DatabaseError("its schema is not text") from error
+        except UnicodeDecodeError as error:  # from SQLite's message, which quotes the schema
+            raise sqlite3.DatabaseError("its schema is not valid UTF-8") from error
 
 
 class _StepLimit:
-    """Counts the steps since a statement began, or the last one of several that run at the same time."""
+    """Counter of the steps since the most recent statement began."""
 
     def __init__(self, path: Path) -> None:
         self.taken = 0
         self._files = [path, path.with_name(f"{path.name}-wal")]
 
     def check(self) -> bool:
-        """Return whether to interrupt."""
+        """Return whether to interrupt the statement."""
         self.taken += _STEPS_PER_CHECK
         if self.taken < _MIN_STEPS:
             return False

@@ -1,4 +1,4 @@
-"""What is wrong with a database that could not be read."""
+"""Diagnosis of damaged databases."""
 
 from __future__ import annotations
 
@@ -27,28 +27,28 @@ _JSON_COLUMNS = (
     ("asks", "probes", shapes.CALL_PARTS),
 )
 _STATUSES = (("edits", EditStatus), ("verdicts", VerdictStatus), ("replies", VerdictStatus))
-_MAX_NUMBER = 1e15  # beyond it sums lose whole units
-# What refers to a row that is not there: its table, the condition, and what it refers to.
+_MAX_NUMBER = 1e15  # above it, sums lose whole units
+# Dangling references: the table, the condition, and the kind of the missing row.
 _REFERENCES = (
-    ("probes", "sample NOT IN (SELECT id FROM samples)", "sample"),
-    ("subsets", "sample NOT IN (SELECT id FROM samples)", "sample"),
-    ("edits", "EXISTS (SELECT 1 FROM samples) AND sample NOT IN (SELECT id FROM samples)", "sample"),
-    ("asks", "edit NOT IN (SELECT id FROM edits)", "edit"),
-    ("asks", "voice NOT IN (SELECT id FROM voices)", "voice"),
-    ("replies", "ask NOT IN (SELECT id FROM asks)", "call"),
-    ("verdicts", "edit NOT IN (SELECT id FROM edits)", "edit"),
-    ("verdicts", "voice NOT IN (SELECT id FROM voices)", "voice"),
+    ("probes", "sample NOT IN (SELECT id FROM samples)", "a sample"),
+    ("subsets", "sample NOT IN (SELECT id FROM samples)", "a sample"),
+    ("edits", "EXISTS (SELECT 1 FROM samples) AND sample NOT IN (SELECT id FROM samples)", "a sample"),
+    ("asks", "edit NOT IN (SELECT id FROM edits)", "an edit"),
+    ("asks", "voice NOT IN (SELECT id FROM voices)", "a voice"),
+    ("replies", "ask NOT IN (SELECT id FROM asks)", "a call"),
+    ("verdicts", "edit NOT IN (SELECT id FROM edits)", "an edit"),
+    ("verdicts", "voice NOT IN (SELECT id FROM voices)", "a voice"),
     (
         "verdicts JOIN edits ON edits.id = verdicts.edit",
         "NOT EXISTS (SELECT 1 FROM probes WHERE probes.sample = edits.sample AND probes.id = verdicts.probe)",
-        "question",
+        "a question",
     ),
 )
 
 
 @contextmanager
 def explained(connection: sqlite3.Connection, path: Path) -> Iterator[None]:
-    """Raise what is wrong with the database in place of an error that follows from it."""
+    """Replace an error in the block by one that describes the database's damage, if it is damaged."""
     try:
         yield
     except Exception as error:
@@ -57,7 +57,7 @@ def explained(connection: sqlite3.Connection, path: Path) -> Iterator[None]:
 
 
 def raise_if_damaged(connection: sqlite3.Connection, path: Path, error: BaseException | None) -> None:
-    """Raise what is wrong with a database, if that may have caused an error; do nothing if the database is sound."""
+    """Raise an error that describes a database's damage if the damage may have caused `error`."""
     if not isinstance(error, Exception) or isinstance(error, CrevalError) or "locked" in str(error):
         return
     if what := find_damage(connection, path):
@@ -65,13 +65,13 @@ def raise_if_damaged(connection: sqlite3.Connection, path: Path, error: BaseExce
 
 
 def find_damage(connection: sqlite3.Connection, path: Path) -> str:
-    """Return the first thing that is wrong with a database, or "". Reads all of it."""
+    """Return a description of the first damage found in a database, or "". Reads the whole database."""
     try:
         for checked in (_check_pages, _check_columns, _check_numbers, _check_json, _check_references):
             if what := next(checked(connection), ""):
                 return what
         return _check_manifest(connection, path)
-    except sqlite3.ProgrammingError:  # it is closed
+    except sqlite3.ProgrammingError:  # the connection is closed
         return ""
     except sqlite3.Error as error:
         return str(error)
@@ -84,7 +84,7 @@ def _check_pages(connection: sqlite3.Connection) -> Iterator[str]:
 
 
 def _check_columns(connection: sqlite3.Connection) -> Iterator[str]:
-    """Check that columns hold the type that they are declared with; SQLite itself does not ask for it."""
+    """Check that values have their column's declared type, which SQLite itself does not enforce."""
     tables = [name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
     for table in tables:
         columns = connection.execute(f"PRAGMA main.table_info({json.dumps(table)})").fetchall()
@@ -92,21 +92,21 @@ def _check_columns(connection: sqlite3.Connection) -> Iterator[str]:
             allowed = _TYPES.get(kind, set()) | ({"null"} if not is_required and not is_key else set())
             if table.startswith("sqlite_") or kind not in _TYPES:
                 continue
-            stored = f"main.{json.dumps(table)}"  # not a view that shows models by their labels
+            stored = f"main.{json.dumps(table)}"  # the table itself, not the temporary view with labels
             listed = ", ".join(f"'{one}'" for one in sorted(allowed))
             row = connection.execute(
                 f"SELECT typeof({column}) FROM {stored} WHERE typeof({column}) NOT IN ({listed}) LIMIT 1"
             ).fetchone()
             if row is not None:
-                yield f"a row of {table} has {row[0]} as its {column}"
+                yield f"in a row of {table}, {column} has the type {row[0]}"
             if "text" in allowed:
                 for _ in connection.execute(f"SELECT {column} FROM {stored}"):
-                    pass  # SQLite raises where it is not UTF-8
+                    pass  # SQLite raises an error if the text is not UTF-8
     for table, statuses in _STATUSES:
         known = tuple(status.value for status in statuses)
         query = f"SELECT status FROM {table} WHERE status NOT IN ({', '.join('?' * len(known))}) LIMIT 1"
         for (status,) in connection.execute(query, known):
-            yield f"a row of {table} has the status {status[:40]!r}"
+            yield f"a row of {table} has the unknown status {status[:40]!r}"
 
 
 def _check_numbers(connection: sqlite3.Connection) -> Iterator[str]:
@@ -114,7 +114,7 @@ def _check_numbers(connection: sqlite3.Connection) -> Iterator[str]:
         for (number,) in connection.execute(
             f"SELECT {column} FROM {table} WHERE abs({column}) > {_MAX_NUMBER} LIMIT 1"
         ):
-            yield f"a row of {table} has {number} as its {column}"
+            yield f"in a row of {table}, {column} is {number}"
 
 
 def _check_json(connection: sqlite3.Connection) -> Iterator[str]:
@@ -123,7 +123,7 @@ def _check_json(connection: sqlite3.Connection) -> Iterator[str]:
             try:
                 value: Any = json.loads(text)
             except (ValueError, RecursionError) as error:
-                yield f"the {column} of a row of {_first_word(table)} is not JSON ({error})"
+                yield f"in a row of {_first_word(table)}, {column} is not JSON ({error})"
             else:
                 if wrong := shapes.shape_error(value, shape, column):
                     yield f"in a row of {_first_word(table)}, {wrong}"
@@ -136,11 +136,11 @@ def _first_word(table: str) -> str:
 def _check_references(connection: sqlite3.Connection) -> Iterator[str]:
     for table, condition, what in _REFERENCES:
         if connection.execute(f"SELECT 1 FROM {table} WHERE {condition} LIMIT 1").fetchone():
-            yield f"a row of {_first_word(table)} refers to a {what} that is not there"
+            yield f"a row of {_first_word(table)} refers to {what} that does not exist"
 
 
 def _check_manifest(connection: sqlite3.Connection, path: Path) -> str:
-    """Check what the manifest must hold, and that samples and probes use the names that it gives."""
+    """Check that the manifest has the required entries, and that samples and probes use the names in it."""
     manifest = read_manifest(connection, path)
     if "protocol" not in manifest:
         return ""
@@ -151,10 +151,10 @@ def _check_manifest(connection: sqlite3.Connection, path: Path) -> str:
     metrics = {metric.name for metric in schema.metrics}
     for (metric,) in connection.execute("SELECT DISTINCT metric FROM probes"):
         if metric not in metrics:
-            return f"a row of probes has the metric {metric[:40]!r}"
+            return f"a row of probes has the unknown metric {metric[:40]!r}"
     kinds = {group for level in manifest.get("levels", ()) if level["parts"] for group in level["groups"]}
     for (detail,) in connection.execute("SELECT detail FROM samples") if kinds else ():
         for step in json.loads(detail).get("steps", ()):
             if step.get("kind") not in kinds:
-                return f"a step of a sample is of the kind {step.get('kind')!r}"
+                return f"a step of a sample has the unknown kind {step.get('kind')!r}"
     return ""

@@ -1,7 +1,7 @@
-"""The tables of a store, and the steps from each version of them to the next.
+"""The tables of a run's database, and the migrations between versions of them.
 
-Everything is text, numbers and JSON, so that `sqlite3 RUN/creval.db` reads it too: the view
-`answers` has one row an answer. A voice is one judge in one repeat and one variant.
+All columns are text, numbers or JSON, so that `sqlite3 RUN/creval.db` can read them. The view `answers` has one row per
+answer. A voice is one judge in one repeat and one variant.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ MIGRATIONS: Sequence[str] = (_VERSION_1,)
 
 
 def read_version(connection: sqlite3.Connection, path: Path) -> int:
-    """Return the version of a store that this creval can read; otherwise the error that says why not."""
+    """Return the schema version of a store; raises `CrevalError` if this creval cannot read the store."""
     try:
         connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
         found = int(connection.execute("PRAGMA user_version").fetchone()[0])
@@ -75,11 +75,11 @@ def read_version(connection: sqlite3.Connection, path: Path) -> int:
     except sqlite3.DatabaseError as error:
         raise CrevalError(f"{path} is not a run: {error}.") from error
     if application != APPLICATION_ID:
-        raise CrevalError(f"{path} is a database, but not one of creval's.")
+        raise CrevalError(f"{path} is a database, but was not created by creval.")
     if found > len(MIGRATIONS):
         raise CrevalError(
-            f"{path} was written by a newer creval (its tables have version {found}, this creval "
-            f"knows {len(MIGRATIONS)}). Upgrade creval to open it."
+            f"{path} was written by a newer creval (its tables have version {found}; this creval "
+            f"supports up to {len(MIGRATIONS)}). Upgrade creval to open it."
         )
     if difference := schema_difference(connection, "".join(MIGRATIONS[: max(found, 0)])):
         raise damage_error(path, difference)
@@ -87,19 +87,19 @@ def read_version(connection: sqlite3.Connection, path: Path) -> int:
 
 
 def damage_error(path: Path, what: str) -> UnusableDatabaseError:
-    """Return the error of a database that cannot be read."""
+    """Return the error for a damaged database."""
     return UnusableDatabaseError(
-        f"{path} is damaged: {what}. Restore it from a copy, or make it anew in another folder."
+        f"{path} is damaged: {what}. Restore it from a backup, or create it again in another folder."
     )
 
 
 _Schema = Mapping[str, tuple[str, str]]
-# An index over columns alone computes nothing.
+# An index over plain columns computes nothing, so it is safe.
 _PLAIN_INDEX = re.compile(r"CREATE (UNIQUE )?INDEX \w+ ON \w+ ?\([\w, ]+\)")
 
 
 def _read_schema(connection: sqlite3.Connection) -> _Schema:
-    """Return what a database consists of: by name, the type and the statement that made it."""
+    """Return a database's tables, indexes, views and triggers by name: the type and the SQL statement of each."""
     rows = connection.execute("SELECT name, type, sql FROM sqlite_master WHERE sql IS NOT NULL")
     return {str(name): (str(kind), " ".join(str(sql).split())) for name, kind, sql in rows}
 
@@ -112,23 +112,23 @@ def _schema_of(script: str) -> _Schema:
 
 
 def schema_difference(connection: sqlite3.Connection, script: str) -> str:
-    """Return how a schema differs from what a script makes, or "".
+    """Return a description of the difference between a schema and the one that a script creates, or "".
 
-    A view, a computed column or a trigger of a stranger's could do anything in place of data.
+    In a file from an untrusted source, a view, a computed column or a trigger could execute anything.
     """
     found, wanted = _read_schema(connection), _schema_of(script)
     for name, made in wanted.items():
         if found.get(name) != made:
-            return f"its {made[0]} {name} is {'not as creval made it' if name in found else 'missing'}"
+            return f"its {made[0]} {name} {'was changed' if name in found else 'is missing'}"
     for name in found.keys() - wanted.keys():
         kind, sql = found[name]
         if kind == "trigger" or (kind == "index" and not _PLAIN_INDEX.fullmatch(sql)):
-            return f"it has the {kind} {name}, which creval did not make"
+            return f"it has the {kind} {name}, which creval did not create"
     return ""
 
 
 def read_manifest(connection: sqlite3.Connection, path: Path) -> dict[str, Any]:
-    """Return the manifest of a store; what creval did not write in it is an error."""
+    """Return the manifest of a store; raises `UnusableDatabaseError` if its content is invalid."""
     try:
         rows = connection.execute("SELECT key, value FROM manifest")
         manifest = {key: json.loads(value) for key, value in rows}
@@ -140,7 +140,7 @@ def read_manifest(connection: sqlite3.Connection, path: Path) -> dict[str, Any]:
 
 
 def migrate(connection: sqlite3.Connection, from_version: int, migrations: Sequence[str] | None = None) -> None:
-    """Bring a store from version `from_version` to the newest, in one transaction."""
+    """Migrate a store from version `from_version` to the newest one in a single transaction."""
     migrations = MIGRATIONS if migrations is None else migrations
     script = "".join(migrations[from_version:])
     script += f"PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {len(migrations)};"

@@ -1,4 +1,4 @@
-"""The edits in folders: a folder's name is the model's, a file's stem the sample's."""
+"""Reading of edits from folders. The folder's name is the model, and the file's stem is the sample."""
 
 from __future__ import annotations
 
@@ -23,24 +23,24 @@ from creval.store.lineage import with_ancestors
 from creval.store.lookup import RunLookup
 from creval.store.provenance import CallCosts, EditProvenance, read_call_costs
 
-# HEIC cannot be opened, but then the image is there and gets a sentence.
-_MAX_FOLDERS = 50  # folders in a hint
+_MAX_FOLDERS = 50  # listed in an error
+# HEIC cannot be opened, but listing it gives a clear error instead of a missing edit.
 _IMAGE_SUFFIXES = frozenset(
     "jpg jpeg jfif png webp avif gif bmp tif tiff jp2 ppm heic heif".split()  # noqa: SIM905
 )
 EDITOR_KEY = "editor"
-"""The entry in a folder's manifest that says who edited."""
-# Whether there could be an image is for the benchmark's own to say.
+"""Manifest key of the editor that created a folder of edits."""
+# These statuses become `impossible` if an input image of the benchmark cannot be opened.
 _UNCONFIRMED_STATUSES = frozenset({EditStatus.ABSENT, EditStatus.UNSUPPORTED})
 SELECTION_FOLDER, PLANS_FOLDER = ".judged", ".plans"
-"""The folders inside it of the runs that picked, and of what a planner wrote."""
+"""Subfolders of a folder of edits: the runs that picked candidates, and the replies of the planner."""
 
 
 @dataclass
 class FoundEdits:
-    """The edits of models by sample and draw, the files that match no sample, and who made the edits, if known.
+    """Edits found in folders, files that match no sample, and each model's provenance if known.
 
-    A sample without a file has an edit that is absent, refused or failed.
+    A sample without a file has an edit with a status such as absent, refused or failed.
     """
 
     models: tuple[str, ...] = ()
@@ -51,11 +51,11 @@ class FoundEdits:
 
 
 EditFileMatcher = Callable[[str], EditFile | None]
-"""The edit that a file's path, without its suffix, stands for."""
+"""Function from a file's path without suffix to its edit."""
 ModelOutputReader = Callable[[Path, Sequence[Sample]], Mapping[str, Edit]]
-"""What a folder says of its edits, by sample: where their images are, or why there is none."""
+"""Function that reads a folder's own metadata: for each sample, the edit with its image or the reason for none."""
 ImagesBySample = dict[str, dict[int, Path]]
-"""A model's images by sample and draw."""
+"""A model's images, by sample and draw."""
 
 
 def find_edits(
@@ -66,14 +66,18 @@ def find_edits(
 ) -> FoundEdits:
     """Return the edits in these folders, each given as `DIR` or `NAME=DIR`.
 
-    A file's stem is the sample's id, with its path in the folder where ids have slashes, or its
-    source's stem; an id comes before all else that a name could stand for. `match_edit_file` finds files in a
-    layout of the benchmark's own, and what the folder has `read_model_outputs` comes before names. Edits by a
-    strategy are a model of their own, such as `OmniGen+sequential`. A link may lead into any of the folders, or to a
-    sample's source, but nowhere else: its image would be sent away.
+    A file is assigned to a sample by the first of these that applies:
+
+    1. `read_model_outputs`, the folder's own metadata.
+    2. The sample's id as the file's stem (for ids with slashes, as the path inside the folder).
+    3. `match_edit_file`, for a benchmark with its own layout.
+    4. The stem of the sample's source.
+
+    Edits by a strategy form a separate model, such as `OmniGen+sequential`. A link may only point into one of the
+    folders or to the sample's source, because images are sent to judges.
     """
     if not folders:
-        raise CrevalError("give the folders of edited pictures: `edits` outputs/ModelA ...")
+        raise CrevalError("give the folders of edited images: `edits` outputs/ModelA ...")
     found = FoundEdits()
     stems, ids = _samples_by_stem(samples), {sample.id for sample in samples}
     places: dict[str, Path] = {}
@@ -82,7 +86,7 @@ def find_edits(
         name, folder = _parse_folder_argument(given)
         if name in places:
             raise CrevalError(
-                f"{places[name]} and {folder} are both called {name!r}; give one of them another "
+                f"{places[name]} and {folder} have the same name {name!r}. Give one of them another "
                 f"name: `edits` {name}-2={folder}"
             )
         places[name] = folder
@@ -102,7 +106,7 @@ def find_edits(
         for strategy, there in sorted(inside.items()):
             model = f"{name}+{strategy}" if strategy else name
             if model in found.models:
-                raise CrevalError(f"{model!r} is there twice; give {folder} another name.")
+                raise CrevalError(f"there are two models {model!r}. Give {folder} another name.")
             found.models += (model,)
             if not strategy and known.provenance is not None:
                 found.provenance[model] = known.provenance
@@ -113,7 +117,10 @@ def find_edits(
 
 
 def _refuse_links_outside(found: FoundEdits, samples: Sequence[Sample]) -> None:
-    """Refuse images that are links, or in linked folders, to elsewhere than the folders and the samples' sources."""
+    """Raise `CrevalError` if an image is a link, or in a linked folder, that points outside of the given folders.
+
+    Links to the sample's source are allowed.
+    """
     roots = tuple(os.path.join(os.path.realpath(folder), "") for folder in found.folders)  # noqa: PTH118
     sources = {sample.id: sample.source for sample in samples}
     source_of = cache(lambda sample: Path(os.path.realpath(sources[sample] or os.devnull)))
@@ -126,7 +133,7 @@ def _refuse_links_outside(found: FoundEdits, samples: Sequence[Sample]) -> None:
         if not f"{target}".startswith(roots) and target != source_of(edit.key.sample):
             raise CrevalError(
                 f"{image} is a link to {target}, outside of the folders given as `edits`. Copy such images into "
-                f"the folder, or give the folder that holds them: `edits` {edit.key.model}={target.parent}"
+                f"the folder, or give the folder that contains them: `edits` {edit.key.model}={target.parent}"
             )
 
 
@@ -137,12 +144,12 @@ def _build_edits(
     metadata: FolderMetadata,
     image_problem: Callable[[tuple[Path, ...]], str],
 ) -> Iterator[Edit]:
-    """Return each sample's edits, with what is known of them; `image_problem` says what is wrong with its inputs."""
-    reason = "there is no picture of it in the folder"
+    """Yield each sample's edits with their metadata; `image_problem` returns the problem of a sample's input images."""
+    reason = "the folder has no image for it"
     for sample in samples:
         there, known = images.get(sample.id, {}), metadata.draws(sample.id)
         for draw, path in sorted(there.items()):
-            # Whoever opens the run later may stand in another folder.
+            # The run may be opened later from another working directory.
             edit = Edit(EditKey(model, sample.id, draw), EditStatus.DONE, path.absolute())
             if (told := known.get(draw)) is not None:
                 edit = edit._replace(parents=told.parents, metadata=told.metadata, ancestors=told.ancestors)
@@ -159,9 +166,9 @@ def _build_edits(
 
 
 class FolderMetadata(NamedTuple):
-    """What is known of the edits in a folder: how each sample's came about or why it is missing, and who made them.
+    """Stored metadata of a folder of edits: one edit per sample, and the model's provenance.
 
-    `other_draws` are by sample and draw, where each sample was edited several times.
+    `other_draws` has the edits by sample and draw if each sample was edited several times.
     """
 
     edits: Mapping[str, Edit] = MappingProxyType({})
@@ -169,18 +176,18 @@ class FolderMetadata(NamedTuple):
     other_draws: Mapping[str, Mapping[int, Edit]] = MappingProxyType({})
 
     def draws(self, sample: str) -> dict[int, Edit]:
-        """Return what is known of a sample's edits, by draw."""
+        """Return a sample's stored edits by draw."""
         first = {0: self.edits[sample]} if sample in self.edits else {}
         return {**first, **self.other_draws.get(sample, {})}
 
 
 def read_folder_metadata(folder: Path, model: str, samples: Sequence[Sample]) -> FolderMetadata:
-    """Return what is known of a model's edits in a folder; nothing if `creval edit` did not make them."""
+    """Return the stored metadata of a model's edits; empty if the folder was not created by `creval edit`."""
     try:
         opened = RunLookup(folder)
     except UnusableDatabaseError:
         raise
-    except CrevalError:  # there is no database, nothing was finished yet, or it is somebody else's
+    except CrevalError:  # no database, an unfinished one, or one of another program
         return FolderMetadata()
     with opened as run:
         if EDITOR_KEY not in run.manifest:
@@ -216,20 +223,20 @@ def _parse_folder_argument(given: str | Path) -> tuple[str, Path]:
         folder = Path(rest)
     if not folder.is_dir():
         what = "is a file" if folder.exists() else "does not exist"
-        raise CrevalError(f"`edits` {folder} {what}; give a folder of edited pictures.")
+        raise CrevalError(f"`edits` {folder} {what}. Give a folder of edited images.")
     name = replace_lone_surrogates(name.strip() or folder.resolve().name)
     if not name:
-        raise CrevalError(f"`edits` {folder} has no name; give NAME={folder}.")
+        raise CrevalError(f"`edits` {folder} has no name. Give NAME={folder}.")
     return name, folder
 
 
 def _samples_by_stem(samples: Sequence[Sample]) -> dict[str, str]:
-    """Return the sample that a stem stands for: its id, or its source's stem if that is nobody else's."""
+    """Return a mapping from file stems to samples: ids, and unique stems of sources."""
     sources: dict[str, set[str]] = {}
     for sample in samples:
         if sample.source is not None:
             sources.setdefault(sample.source.stem, set()).add(sample.id)
-        # The last part of an id will do where it is nobody else's.
+        # The last part of an id is enough if it is unique.
         sources.setdefault(sample.id.rpartition("/")[2], set()).add(sample.id)
     stems = {stem: min(ids) for stem, ids in sources.items() if len(ids) == 1}
     return stems | {sample.id: sample.id for sample in samples}
@@ -245,13 +252,13 @@ def _match_images(
     *,
     may_be_empty: bool,
 ) -> dict[str, ImagesBySample]:
-    """Return the images in a folder by strategy, as far as they belong to a sample."""
+    """Return the images in a folder by strategy, and add the files that match no sample to `unmatched`."""
     listed = {identity: edit.image for identity, edit in declared_edits.items() if edit.image is not None}
     found: dict[str, ImagesBySample] = {}
     for identity, path in listed.items():
         found.setdefault("", {})[identity] = {0: path}
     taken = set(listed.values())
-    names = sorted(os.listdir(folder))  # noqa: PTH208 (names are all that is needed)
+    names = sorted(os.listdir(folder))  # noqa: PTH208 (only the names are needed)
     deep = match_edit_file is not None or any("/" in stem for stem in stems)
     images = [
         name
@@ -270,13 +277,14 @@ def _match_images(
         declared = declared_edits.get(stems[stem])
         if declared is not None and declared.status is EditStatus.UNSUPPORTED:
             raise CrevalError(
-                f"{folder} holds {name}, and says that it has none: {declared.reason}. Take one of them away."
+                f"{folder} contains {name}, but its metadata declares no image for this sample: {declared.reason}. "
+                "Remove one of them."
             )
         draws = found.setdefault(strategy, {}).setdefault(stems[stem], {})
         if draw in draws:
             raise CrevalError(
-                f"{folder} holds two pictures for sample {stems[stem]!r}: "
-                f"{draws[draw].relative_to(folder)} and {name}. Keep one of them."
+                f"{folder} contains two images for sample {stems[stem]!r}: "
+                f"{draws[draw].relative_to(folder)} and {name}. Remove one of them."
             )
         draws[draw] = folder / name
     if not found:
@@ -290,7 +298,7 @@ def _match_images(
 def _match_stem(
     stem: str, ids: Container[str], stems: Container[str], match_edit_file: EditFileMatcher | None
 ) -> EditFile:
-    """Return the edit that a file's path stands for, without its suffix; perhaps of no sample."""
+    """Return the edit for a file's path without suffix. Its sample may not exist."""
     exact = EditFile(*parse_edit_filename(stem, ids))
     if exact.sample in ids:
         return exact
@@ -302,13 +310,13 @@ def _raise_no_match(folder: Path, names: list[str], images: list[str], stems: di
     example = next(iter(stems), "SAMPLE")
     if images:
         raise CrevalError(
-            f"no picture in {folder} has the name of a sample: it holds {images[0]}, a sample "
-            f"is called {example!r}. Are these edits of this benchmark, and is this the model's "
-            "folder rather than one inside it?"
+            f"no image in {folder} has the name of a sample: it contains {images[0]}, while a sample "
+            f"has the id {example!r}. Check that the edits are of this benchmark, and that this is the model's "
+            "folder, not a subfolder."
         )
     inside = [name for name in names if (folder / name).is_dir() and not name.startswith(".")]
     if inside:
         shown = " ".join(quote(f"{folder}/{name}") for name in inside[:_MAX_FOLDERS])
         more = f" and {len(inside) - _MAX_FOLDERS} more" if len(inside) > _MAX_FOLDERS else ""
-        raise CrevalError(f"{folder} holds no images, but folders. Give each model's own: `edits` {shown}{more}")
-    raise CrevalError(f"{folder} holds no pictures, such as {example}.png.")
+        raise CrevalError(f"{folder} contains only folders, no images. Give one per model: `edits` {shown}{more}")
+    raise CrevalError(f"{folder} contains no images, such as {example}.png.")

@@ -1,4 +1,4 @@
-"""What models made of images and texts, kept beside a run: whoever deletes it loses only time."""
+"""Cache of model features in a run's folder. It can be deleted; the features are then computed again."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from creval.store.database_schema import schema_difference
 
 CACHE_FILE = "vectors.db"
 _DTYPES = ("float32", "float64", "uint8")
-_QUERY_BATCH = 500  # keys in a query
+_QUERY_BATCH = 500  # keys per query
 _TABLE = """
 CREATE TABLE IF NOT EXISTS vectors (
     model TEXT NOT NULL, key TEXT NOT NULL, kind TEXT NOT NULL, shape TEXT NOT NULL,
@@ -26,9 +26,9 @@ CREATE TABLE IF NOT EXISTS vectors (
 
 
 class FeatureCacheFile:
-    """Arrays by model and key in a file, for several threads.
+    """Arrays by model and key in a file, safe for several threads.
 
-    A file that cannot be read or written counts as empty; a damaged one is deleted, so that a new one can be kept.
+    A file that cannot be read or written counts as empty. A damaged file is deleted, so that a new one can be created.
     """
 
     def __init__(self, folder: str | Path) -> None:
@@ -37,7 +37,7 @@ class FeatureCacheFile:
         self._lock = Lock()
 
     def get(self, model: str, keys: Sequence[str]) -> dict[str, NDArray[Any]]:
-        """Return the arrays of these keys, as far as they are there."""
+        """Return the cached arrays for these keys."""
         found = {}
         with self._lock, self._ignore_errors():
             if self._connection is None and not self._path.is_file():
@@ -54,7 +54,7 @@ class FeatureCacheFile:
         return found
 
     def put(self, model: str, features: Mapping[str, NDArray[Any]]) -> None:
-        """Keep arrays, in the place of those with the same key."""
+        """Store arrays, replacing those with the same keys."""
         rows = [
             (model, key, vector.dtype.name, ",".join(map(str, vector.shape)), vector.tobytes())
             for key, vector in features.items()
@@ -80,7 +80,7 @@ class FeatureCacheFile:
         except (OSError, UnusableDatabaseError):
             pass
         except sqlite3.Error as error:
-            if type(error) is sqlite3.DatabaseError:  # it is no database, or a damaged one
+            if type(error) is sqlite3.DatabaseError:  # not a database, or a damaged one
                 self._disconnect()
                 with suppress(OSError):
                     self._path.unlink()
@@ -102,7 +102,7 @@ class FeatureCacheFile:
 
 
 def _decode_array(kind: str, shape: str, content: bytes) -> NDArray[Any] | None:
-    """Return an array as it was kept; none where what is there cannot be one."""
+    """Decode a stored array; None if the row is invalid."""
     if kind not in _DTYPES:
         return None
     try:

@@ -1,4 +1,4 @@
-"""The way to an edit: what it was made from, and what else there was to pick from."""
+"""The ancestors of an edit: earlier steps, and the candidates that it was picked from."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ _STEP_PREFIXES = re.compile("^(?:the step before: )+")
 
 
 def with_ancestors(edit: Edit, edits: Mapping[EditKey, Edit], folder: Path, model: str) -> Edit:
-    """Return an edit, under a model's name, with those that came before it, the first step first.
+    """Return an edit under a model's name, with its ancestors (first step first).
 
-    Images are taken from the folder only, so that they are found if it was moved, and none elsewhere is shown.
+    Images are only looked up inside the folder. So they are found if the folder was moved, and no file elsewhere is
+    shown.
     """
 
     def own(one: Edit) -> Edit:
@@ -28,7 +29,7 @@ def with_ancestors(edit: Edit, edits: Mapping[EditKey, Edit], folder: Path, mode
 
 
 def _image_in_folder(folder: Path, image: Path) -> Path | None:
-    """Return an image by the end of its path: its folder inside, and its name."""
+    """Return an image by the last two parts of its path (subfolder and name); None if it is not in the folder."""
     here = folder.absolute().joinpath(*image.parts[-2:])
     inside = here.is_file() and here.resolve().is_relative_to(folder.resolve())
     return here if inside else None
@@ -40,7 +41,7 @@ def _find_ancestors(edit: Edit, edits: Mapping[EditKey, Edit]) -> list[Edit]:
     while now:
         stage = []
         for key in now:
-            # A draw has its own way; an edit that was picked was so among all candidates.
+            # A draw has its own chain of steps. A picked edit was picked among all candidates.
             for one in [edits[key]] if edit.key.draw and key in edits else _find_candidates(key, edits):
                 if one.key not in seen:
                     seen.add(one.key)
@@ -51,7 +52,7 @@ def _find_ancestors(edit: Edit, edits: Mapping[EditKey, Edit]) -> list[Edit]:
 
 
 def _find_candidates(key: EditKey, edits: Mapping[EditKey, Edit]) -> list[Edit]:
-    """Return an edit or the candidates that it was one of; for a step never begun, the step that it waited for."""
+    """Return an edit, or all candidates if it is one of them; for a step that was never started, the step before it."""
     name, _, depth = key.sample.rpartition("#")
     if key not in edits and depth.isascii() and depth.isdigit() and len(depth) < 4:
         earlier = (EditKey(key.model, f"{name}#{at}", draw) for at in range(int(depth) - 1, 0, -1) for draw in (0, 1))

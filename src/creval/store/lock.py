@@ -1,4 +1,4 @@
-"""Locks that the system lets go when their holder dies, however it dies."""
+"""File locks that the operating system releases when the process ends, even if it is killed."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from creval.store.connection import connect
 
 
 class StoreNotWritableError(CrevalError):
-    """A folder that cannot be opened for writing, which may still be readable."""
+    """A folder cannot be opened for writing. It may still be readable."""
 
 
 class StoreBusy(StoreNotWritableError):  # noqa: N818
-    """A folder that another process is writing to."""
+    """Another process is writing to a folder."""
 
 
 def acquire_lock(path: Path, timeout: float = 0) -> sqlite3.Connection:
-    """Take the lock that a file stands for, waiting so many seconds for whoever holds it; closing lets it go."""
+    """Acquire the lock of a file, waiting up to `timeout` seconds. Close the returned connection to release it."""
     try:
         held = connect(path, isolation_level=None, timeout=timeout)
     except sqlite3.Error as error:
@@ -31,19 +31,19 @@ def acquire_lock(path: Path, timeout: float = 0) -> sqlite3.Connection:
         held.close()
         if "locked" in str(error):
             raise StoreBusy(
-                f"another creval is writing to {path.parent}. Wait for it to end, or give another one."
+                f"another creval process is writing to {path.parent}. Wait until it ends, or give another folder."
             ) from error
         raise StoreNotWritableError(f"{path.parent} cannot be written: {error}.") from error
     return held
 
 
-_LOCK_FILE = "creval.lock-files"  # a build holds creval.lock from its beginning to its end
+_LOCK_FILE = "creval.lock-files"  # not creval.lock, which a build holds for its whole duration
 _LOCK_TIMEOUT = 30  # seconds
 
 
 @contextmanager
 def file_lock(folder: Path) -> Iterator[None]:
-    """Hold a folder's lock, briefly: to read what is there now, change it and write it."""
+    """Hold a folder's lock during a short read-modify-write of its files."""
     held = acquire_lock(folder / _LOCK_FILE, _LOCK_TIMEOUT)
     try:
         yield

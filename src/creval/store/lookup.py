@@ -1,4 +1,4 @@
-"""A run from near: one sample's edits and answers, one reply, and what has changed since."""
+"""Lookup of single edits, verdicts and replies in a run, and detection of changes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from creval.store.writer import DATABASE, select_edits
 
 
 class StoredCall(NamedTuple):
-    """One reply with what was asked for: about which edit, of whom, which questions, and how."""
+    """One reply with its call: the edit, the judge, the questions, and details of the request."""
 
     edit: EditKey
     judge: str
@@ -27,7 +27,7 @@ class StoredCall(NamedTuple):
 
 
 class ExplanationRow(NamedTuple):
-    """A verdict's explanation, by the number that its row has and the number of its reply."""
+    """A verdict's explanation, with the ids of the verdict's row and its reply."""
 
     row_id: int
     reply_id: int
@@ -35,27 +35,27 @@ class ExplanationRow(NamedTuple):
 
 
 class RunLookup(Run):
-    """A run of which single things are looked up, each by an index of the store."""
+    """A run with fast lookup of single rows by indexes of the database."""
 
     def all_edits(self) -> Iterator[Edit]:
-        """Return every stored edit."""
+        """Return all stored edits."""
         return select_edits(self._connection, "ORDER BY id")
 
     def _find_edit(self, key: EditKey) -> Edit | None:
         return next(select_edits(self._connection, "WHERE system = ? AND sample = ? AND draw = ?", key), None)
 
     def image_path(self, edit: EditKey) -> Path | None:
-        """Return the path of an edit's image, if there is one."""
+        """Return the path of an edit's image, or None if it has none."""
         found = self._find_edit(edit)
         return self.resolve_image(found.image) if found and found.image else None
 
     def ancestor_image_path(self, edit: EditKey, position: int) -> Path | None:
-        """Return the path of the image at this position among an edit's ancestors, if there is one."""
+        """Return the path of the image of an edit's ancestor at this position, or None if there is none."""
         found = self._find_edit(edit)
         return found.ancestors[position].image if found and position < len(found.ancestors) else None
 
     def first_image_paths(self, model: str, samples: Sequence[str]) -> dict[EditKey, Path]:
-        """Return a model's images of some samples, each of the first draw that has one."""
+        """Return a model's images for some samples: the first draw's that has an image."""
         rows = self._connection.execute(
             "SELECT system, sample, min(draw), image FROM edits WHERE system = ?"
             f" AND sample IN ({_placeholders(samples)}) AND image IS NOT NULL GROUP BY sample",
@@ -64,7 +64,7 @@ class RunLookup(Run):
         return {EditKey(*key): self.resolve_image(Path(image)) for *key, image in rows}
 
     def verdicts_for(self, samples: Sequence[str], probes: Sequence[str] = ()) -> list[VerdictRow]:
-        """Return what was said about all edits of some samples, each voice by itself; on these probes, or on all."""
+        """Return the verdicts on all edits of some samples, for these probes or for all, one per voice."""
         query = (
             f"SELECT {VERDICT_COLUMNS}, reply FROM edits CROSS JOIN verdicts ON edit = edits.id"
             f" JOIN voices ON voices.id = voice WHERE sample IN ({_placeholders(samples)})"
@@ -75,7 +75,7 @@ class RunLookup(Run):
         return list(map(VerdictRow.from_row, self._connection.execute(query, (*samples, *probes))))
 
     def find_call(self, reply_id: int) -> StoredCall | None:
-        """Return the reply of this number."""
+        """Return the reply with this id and its call, or None."""
         row = self._connection.execute(
             "SELECT system, sample, draw, judge, repeat, variant, probes, asks.detail,"
             " replies.status, text, origin, attempt, tokens_in, tokens_out, cost, latency"
@@ -97,7 +97,7 @@ class RunLookup(Run):
         models: Container[str] | None = None,
         samples: Container[str] | None = None,
     ) -> Iterator[ExplanationRow]:
-        """Return the explanations of verdicts that were written, or written anew, after these numbers."""
+        """Yield the explanations of verdicts that were added or replaced after these row and reply ids."""
         rows = self._connection.execute(
             "SELECT system, sample, verdicts.rowid, coalesce(reply, 0), explanation FROM verdicts"
             " JOIN edits ON edits.id = edit WHERE verdicts.rowid > ? OR reply > ? ORDER BY verdicts.rowid",
@@ -108,7 +108,7 @@ class RunLookup(Run):
                 yield ExplanationRow(*row)
 
     def verdicts_by_row(self, row_ids: Sequence[int]) -> dict[int, VerdictRow]:
-        """Return the verdicts in these rows, as far as they are there."""
+        """Return the existing verdicts among these row ids."""
         which = f"WHERE verdicts.rowid IN ({_placeholders(row_ids)})"
         rows = self._connection.execute(
             f"SELECT verdicts.rowid, {VERDICT_COLUMNS}, reply {FROM_VERDICTS} {which}", tuple(row_ids)
@@ -116,7 +116,7 @@ class RunLookup(Run):
         return {number: VerdictRow.from_row(row) for number, *row in rows}
 
     def data_version(self) -> tuple[int, ...]:
-        """Another value after each change by another process, and where the file is another."""
+        """Return a value that changes after a write by another process, and if the file is replaced."""
         changes = self._connection.execute("PRAGMA data_version").fetchone()[0]
         file = (self.folder / DATABASE).stat()
         return int(changes), file.st_dev, file.st_ino

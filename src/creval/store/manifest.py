@@ -1,4 +1,4 @@
-"""What a run keeps about how it was made, and that it stays one thing."""
+"""Content of a run's manifest, and checks that a run is continued with the same settings."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from creval.store import RunWriter
 
 
 def software_versions() -> dict[str, object]:
-    """Return the day, and what ran."""
+    """Return today's date and the versions of creval and Python."""
     return {
         "date": datetime.now(timezone.utc).date().isoformat(),
         "creval": __version__,
@@ -27,7 +27,7 @@ def software_versions() -> dict[str, object]:
 
 
 def describe_run(benchmark: Benchmark, judge: str, *, show_instruction: bool = False) -> dict[str, object]:
-    """Return what every run keeps: the day, the versions, the benchmark, its questions, and the judge."""
+    """Return the manifest entries that every run has: date, versions, benchmark, digest of the questions, and judge."""
     return {
         **software_versions(),
         "benchmark": benchmark.name,
@@ -43,38 +43,38 @@ def describe_run(benchmark: Benchmark, judge: str, *, show_instruction: bool = F
 
 
 def benchmark_title(manifest: Mapping[str, Any]) -> str:
-    """Return the name of a run's benchmark; runs made before benchmarks had names have its kind."""
+    """Return the title of a run's benchmark, or its name for older runs, which have no title."""
     return str(manifest.get("title") or manifest["benchmark"])
 
 
 def require_same(
     stored: Mapping[str, Any], current: Mapping[str, Any], message: Callable[[str, Any, Any], str]
 ) -> None:
-    """Refuse to continue a folder with other settings than the stored ones, as far as they are stored.
+    """Raise `CrevalError` if a current setting differs from the stored one. Settings that are not stored are ignored.
 
-    `message` makes the error of the first field that differs, from its name, its stored value and its current one.
+    `message` returns the error's text for the first difference, from its name, stored value and current value.
     """
     for name, value in current.items():
-        # Folders from before secrets were hidden hold them.
+        # Older versions stored secrets without hiding them.
         if name in stored and hide_settings(stored[name]) != hide_settings(value):
             raise CrevalError(message(name, hide_settings(stored[name]), hide_settings(value)))
 
 
 def require_same_run(store: RunWriter, manifest: Mapping[str, object]) -> None:
-    """Refuse to continue a run with another benchmark, protocol or judge."""
-    # A run that was only measured has no judge yet, or no more.
+    """Raise `CrevalError` if a run has another benchmark, protocol or judge."""
+    # A run with measurements only has no judge.
     current = {name: manifest[name] for name in ("benchmark", "protocol", "judge") if manifest[name]}
     require_same(
         {name: value for name, value in store.manifest.items() if value},
         current,
         lambda name, before, now: (
-            f"{store.folder} holds a run of the {name} {before!r}, not of {now!r}. Give another `run`."
+            f"{store.folder} is a run with the {name} {before!r}, not {now!r}. Give another `run`."
         ),
     )
 
 
 def questions_digest(benchmark: Benchmark, show_instruction: bool = False) -> str:
-    """Return a digest of all that judges are asked, with references and weights; what is measured is no part of it."""
+    """Return a digest of all questions to judges, with references and weights. Measurements are not included."""
     digest = hashlib.blake2b(digest_size=16)
     for sample in benchmark.dataset.samples:
         asked = [q for q in benchmark.protocol.probes(sample) if isinstance(q, Question)]
@@ -90,7 +90,7 @@ def questions_digest(benchmark: Benchmark, show_instruction: bool = False) -> st
 
 
 def level_entry(level: Level) -> dict[str, object]:
-    """Return a level under the keys that `Run.levels` reads."""
+    """Return a level with the manifest keys that `Run.levels` reads."""
     return {
         "name": level.name,
         "plural": level.plural,

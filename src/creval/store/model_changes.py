@@ -1,4 +1,4 @@
-"""Changes of a run's models: another name, or none of it any more."""
+"""Renaming, deleting and labelling of a run's models."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from creval.store.writer import RunWriter
 
 
 def rename_model(store: RunWriter, old: str, new: str) -> int:
-    """Give a model another name wherever a run has it; return how many edits it has made."""
+    """Rename a model everywhere in a run; return the number of its edits with an image."""
     old = _find_model(store, old)
     check_name(new, "name")
     if new in _list_models(store):
-        raise CrevalError(f"{store.folder} has a model {new!r} already.")
+        raise CrevalError(f"{store.folder} already has a model {new!r}.")
     with store.transaction():
         made = _count_made(store, old)
         rows = store.execute("SELECT id, sample, draw, detail FROM edits WHERE system = ?", (old,)).fetchall()
@@ -41,7 +41,7 @@ def rename_model(store: RunWriter, old: str, new: str) -> int:
 
 
 def delete_model(store: RunWriter, model: str) -> int:
-    """Delete a model's edits and all that was said about them; return how many edits it had made."""
+    """Delete a model's edits with all replies and verdicts; return the number of its edits with an image."""
     model = _find_model(store, model)
     mine = "SELECT id FROM edits WHERE system = ?"
     with store.transaction():
@@ -59,7 +59,7 @@ def delete_model(store: RunWriter, model: str) -> int:
             for key in (PROVENANCE_KEY, LABELS_KEY)
             if key in manifest
         }
-        if manifest.get("stopping"):  # it was settled between other models
+        if manifest.get("stopping"):  # the decision to stop early included this model
             changed["stopping"] = None
         store.put_manifest(changed)
     store.reload()
@@ -72,7 +72,7 @@ def _count_made(store: RunWriter, model: str) -> int:
 
 
 def set_labels(store: RunWriter, labels: Mapping[str, str]) -> dict[str, str]:
-    """Keep the names under which models are shown; an empty one takes a label back. Return all that hold now."""
+    """Store display labels for models, and return all current labels. An empty label removes the stored one."""
     held = read_labels(store.manifest)
     for given, label in labels.items():
         name = _find_model(store, given)
@@ -83,7 +83,7 @@ def set_labels(store: RunWriter, labels: Mapping[str, str]) -> dict[str, str]:
         others = {held.get(other, other) for other in _list_models(store) if other != name}
         if label in others or label in _list_models(store):
             raise CrevalError(
-                f"`label` {name}={label!r}: another model of {store.folder} has this name or label already."
+                f"`label` {name}={label!r}: another model in {store.folder} already has this name or label."
             )
         held[name] = label
     with store.transaction():
@@ -92,7 +92,7 @@ def set_labels(store: RunWriter, labels: Mapping[str, str]) -> dict[str, str]:
 
 
 def count_model_replies(store: RunWriter, model: str) -> int:
-    """Return how many replies a run holds about a model."""
+    """Return the number of replies about a model in a run."""
     model = _find_model(store, model)
     query = (
         "SELECT count(*) FROM replies JOIN asks ON asks.id = ask JOIN edits ON edits.id = asks.edit WHERE system = ?"
@@ -101,11 +101,11 @@ def count_model_replies(store: RunWriter, model: str) -> int:
 
 
 def check_name(name: str, what: str) -> None:
-    """Refuse a model's name, or label, that could not be shown."""
+    """Raise `CrevalError` if a model's name or label cannot be displayed."""
     if not is_showable(name):
         raise CrevalError(
-            f"{name[:200]!r} cannot be a model's {what}: it needs 1 to 200 printable characters, without spaces "
-            "around them."
+            f"{name[:200]!r} is not a valid {what} for a model. Use 1 to 200 printable characters, without leading or "
+            "trailing spaces."
         )
 
 
@@ -114,16 +114,18 @@ def _list_models(store: RunWriter) -> list[str]:
 
 
 def _find_model(store: RunWriter, given: str) -> str:
-    """Return the name of the model that a name or label stands for."""
+    """Return a model's name by its name or label."""
     manifest, known = store.manifest, _list_models(store)
     if EDITOR_KEY in manifest:
-        raise CrevalError(f"{store.folder} is a folder of edits: its name is the model's. Rename or delete the folder.")
+        raise CrevalError(
+            f"{store.folder} is a folder of edits, and its name is the model's name. Rename or delete the folder."
+        )
     own = {label: name for name, label in read_labels(manifest).items()}
     return require_known("model", given if given in known else own.get(given, given), known)
 
 
 def _renew_digests(store: RunWriter, edit: int, key: EditKey) -> None:
-    """Keep the calls about an edit under its new key: their digests depend on it."""
+    """Update the digests of an edit's calls, which depend on the edit's key."""
     query = (
         "SELECT asks.id, judge, repeat, variant, probes, detail FROM asks"
         " JOIN voices ON voices.id = voice WHERE edit = ?"
@@ -144,7 +146,7 @@ def _renew_digests(store: RunWriter, edit: int, key: EditKey) -> None:
 
 
 def _rename_in_detail(detail: dict[str, Any], old: str, new: str) -> dict[str, Any]:
-    """The same detail of an edit with the model renamed among its parents and ancestors."""
+    """Rename a model among the parents and ancestors in an edit's details."""
     for parent in detail.get("parents", ()):
         parent[0] = new if parent[0] == old else parent[0]
     for row in detail.get("before", ()):
@@ -154,7 +156,7 @@ def _rename_in_detail(detail: dict[str, Any], old: str, new: str) -> dict[str, A
 
 
 def _replace_name(value: Any, old: str, new: str) -> Any:
-    """The same with the model's name replaced where it stands alone, as a key or a value."""
+    """Return a copy with the model's name replaced wherever it is a whole key or value."""
     if isinstance(value, dict):
         return {new if key == old else key: _replace_name(inner, old, new) for key, inner in value.items()}
     if isinstance(value, list):

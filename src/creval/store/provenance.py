@@ -1,4 +1,4 @@
-"""How models' edits were made, and what that took."""
+"""Provenance of models' edits: editor, strategy and costs."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _BY_JUDGE = f"judge NOT LIKE '{METRIC_VOICE_PREFIX}%'"
 
 @dataclass(frozen=True)
 class CallCosts:
-    """What calls took: US dollars and seconds, or none where that is not known of all of them."""
+    """Number, cost (US dollars) and duration (seconds) of calls; None if unknown for any of them."""
 
     calls: int = 0
     cost: float | None = 0.0
@@ -36,7 +36,7 @@ class CallCosts:
 
 @dataclass(frozen=True)
 class EditProvenance:
-    """Who made a model's edits, how many, by which strategy, and at what cost; `judge` picked candidates, if any."""
+    """A model's editor, strategy, number of edits, and costs. `judge` is the judge that picked candidates, if any."""
 
     editor: str
     strategy: str
@@ -52,24 +52,24 @@ class EditProvenance:
 
     @property
     def cost_per_edit(self) -> float | None:
-        """US dollars for an edit, with all that it took; none where that is not known."""
+        """US dollars per edit, including planning and picking; None if unknown."""
         return self._per_edit(self.total_costs.cost)
 
     @property
     def seconds_per_edit(self) -> float | None:
-        """Seconds of calls for an edit."""
+        """Seconds of calls per edit; None if unknown."""
         return self._per_edit(self.total_costs.seconds)
 
     def _per_edit(self, total: float | None) -> float | None:
         return total / self.edits if total is not None and self.edits else None
 
     def to_dict(self) -> dict[str, Any]:
-        """Return what a manifest keeps."""
+        """Return the manifest entry."""
         return asdict(self)
 
 
 def read_call_costs(folder: Path) -> CallCosts:
-    """Return what the calls in a folder's store took; nothing where there is no store."""
+    """Return the costs of the calls in a folder's database; zero if there is no database."""
     if not (folder / DATABASE).is_file():
         return CallCosts()
     try:
@@ -79,7 +79,7 @@ def read_call_costs(folder: Path) -> CallCosts:
     except CrevalError:
         return CallCosts()
     with closing(opened) as connection, explained(connection, folder / DATABASE):
-        # What names a task that runs elsewhere is no call, and what brought nothing may be free.
+        # Rows that only store a remote task's address are not calls. Calls without an answer may be free.
         calls, cost, seconds, unpaid, untimed = connection.execute(
             "SELECT count(*), total(cost), total(latency),"
             " total(cost IS NULL AND replies.status = 'answered'),"
@@ -91,7 +91,7 @@ def read_call_costs(folder: Path) -> CallCosts:
 
 
 def read_provenance(manifest: Mapping[str, Any]) -> dict[str, EditProvenance]:
-    """Return who made which model's edits, as far as a run knows."""
+    """Return the provenance of models' edits that a run's manifest contains."""
     costs = ("editing", "picking", "planning")
     return {
         model: EditProvenance(**{**facts, **{name: CallCosts(**facts[name]) for name in costs}})

@@ -1,4 +1,4 @@
-"""A store, open for reading, also while somebody writes to it."""
+"""Read-only access to a store, also while another process writes to it."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from creval.store.writer import DATABASE, RunWriter
 
 
 class StoredTexts(NamedTuple):
-    """A store's manifest, and how many texts it holds, by model, role and item."""
+    """A store's manifest, and the number of its texts by model, role and item."""
 
     manifest: Mapping[str, Any]
     texts: Counter[tuple[str, str, str]]
 
 
 def read_stored_metrics(folder: Path) -> tuple[Mapping[str, Any], list[str]]:
-    """Return a run's manifest, and the voices that have values in it; nothing is written, and no lock is taken."""
+    """Return a run's manifest, and the voices that have values. Writes nothing and takes no lock."""
     path = folder / DATABASE
     if not path.is_file() or not path.stat().st_size:
         return {}, []
@@ -36,7 +36,7 @@ def read_stored_metrics(folder: Path) -> tuple[Mapping[str, Any], list[str]]:
 
 
 def voices_with_values(connection: sqlite3.Connection) -> list[str]:
-    """Return who has given at least one value."""
+    """Return the judges and image metrics that have at least one value."""
     rows = connection.execute(
         "SELECT DISTINCT judge FROM voices WHERE EXISTS"
         " (SELECT 1 FROM verdicts WHERE voice = voices.id AND value IS NOT NULL) ORDER BY judge"
@@ -45,7 +45,7 @@ def voices_with_values(connection: sqlite3.Connection) -> list[str]:
 
 
 def read_stored_manifest(folder: Path) -> dict[str, Any]:
-    """Return a folder's manifest; empty if there is none. Nothing is written, and no lock is taken."""
+    """Return a folder's manifest; empty if there is none. Writes nothing and takes no lock."""
     path = folder / DATABASE
     if not path.is_file() or not path.stat().st_size:
         return {}
@@ -54,7 +54,7 @@ def read_stored_manifest(folder: Path) -> dict[str, Any]:
 
 
 def read_stored_texts(folder: Path, variants: Sequence[str] = ("",)) -> StoredTexts:
-    """Return what a folder holds of what models wrote or made, in these variants of calls; no lock is taken."""
+    """Return a folder's manifest, and the number of texts by models in these variants of calls. Takes no lock."""
     path = folder / DATABASE
     if not path.is_file() or not path.stat().st_size:
         return StoredTexts({}, Counter())
@@ -72,7 +72,7 @@ def read_stored_texts(folder: Path, variants: Sequence[str] = ("",)) -> StoredTe
 
 
 def open_readonly(path: Path) -> sqlite3.Connection:
-    """Return a connection that only reads; tables of an older version are brought to the newest first."""
+    """Open a read-only connection, after migrating the tables of an older version."""
     connection, found = _connect_readonly(path)
     if found < len(database_schema.MIGRATIONS):
         connection.close()
@@ -82,13 +82,13 @@ def open_readonly(path: Path) -> sqlite3.Connection:
 
 
 def _connect_readonly(path: Path) -> tuple[sqlite3.Connection, int]:
-    """Return a connection that only reads, and the version of the store."""
+    """Open a read-only connection; return it with the version of the store."""
     whole = Path(os.path.realpath(path))
     beside = [whole.with_name(f"{whole.name}{end}") for end in ("-journal", "-wal")]
     alone = not any(other.exists() and other.stat().st_size for other in beside)
-    # A writer that was killed left its work half done: opening for writing takes it back.
+    # A killed writer left an unfinished transaction. Opening for writing rolls it back.
     mode = "rw" if beside[0].exists() else "ro"
-    # Where nothing can be written beside it, as on a read-only disk, WAL needs `immutable`.
+    # In a folder that is not writable, for example on a read-only disk, WAL needs `immutable`.
     connection = None
     try:
         connection = connect(whole, mode, immutable=alone and not os.access(whole.parent, os.W_OK))
@@ -101,5 +101,5 @@ def _connect_readonly(path: Path) -> tuple[sqlite3.Connection, int]:
         if not isinstance(error, sqlite3.OperationalError):
             raise
         if "locked" in str(error):
-            raise StoreBusy(f"{path.parent} is being written. Try again in a moment.") from error
+            raise StoreBusy(f"another process is writing to {path.parent}. Try again in a moment.") from error
         raise CrevalError(f"{path} cannot be read: {error}.") from error

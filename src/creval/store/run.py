@@ -1,4 +1,4 @@
-"""A run, open for reading: what was asked of whom, what was answered, and the scores of it."""
+"""Reading of a run: samples, probes, edits, verdicts and costs."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ from creval.store.stored_shapes import (
 from creval.store.writer import DATABASE, select_edits
 
 LABELS_KEY = "labels"
-"""The entry in a run's manifest with the names under which models are shown."""
+"""Manifest key of the models' display labels."""
 PROVENANCE_KEY = "makers"
-"""The entry in a run's manifest that says who made each model's edits."""
+"""Manifest key of the provenance of each model's edits."""
 METRIC_VOICE_PREFIX = "gauge:"
-"""How the name of what was measured begins, where a judge's name would stand."""
+"""Prefix of an image metric's name in the column of judges."""
 _BY_JUDGE = f"voice IN (SELECT id FROM voices WHERE judge NOT LIKE '{METRIC_VOICE_PREFIX}%')"
 
 VERDICT_COLUMNS = "system, sample, draw, probe, judge, repeat, variant, verdicts.status, value, said, explanation"
@@ -47,7 +47,7 @@ _WITHOUT_VERDICT = "NOT EXISTS (SELECT 1 FROM verdicts WHERE edit = edits.id)"
 
 
 class MeasurementCounts(NamedTuple):
-    """How many edits have a measured value, at how many one failed, how many lack any value, and the reasons."""
+    """Numbers of edits with measured values, with failed ones and with missing ones, and the reasons."""
 
     edits: int
     failed: int
@@ -56,7 +56,7 @@ class MeasurementCounts(NamedTuple):
 
 
 class VerdictRow(NamedTuple):
-    """A stored verdict with its edit, the voice that it came from, and the number of the reply it was read in."""
+    """A stored verdict with its edit, its voice (judge, repeat, variant) and the id of its reply."""
 
     edit: EditKey
     probe: str
@@ -71,12 +71,12 @@ class VerdictRow(NamedTuple):
 
     @classmethod
     def from_row(cls, row: Sequence[Any]) -> VerdictRow:
-        """Return the verdict in a row of `VERDICT_COLUMNS` and the reply."""
+        """Return the verdict from a row of `VERDICT_COLUMNS` followed by the reply's id."""
         return cls(EditKey(*row[:3]), *row[3:])
 
 
 class MissingEdit(NamedTuple):
-    """An edit that there is no image of, nor any answer about; its status, and the reason."""
+    """An edit without an image and without verdicts, with its status and the reason."""
 
     edit: EditKey
     status: EditStatus
@@ -84,7 +84,7 @@ class MissingEdit(NamedTuple):
 
 
 class RunCosts(NamedTuple):
-    """What a run's calls came to, as far as servers said."""
+    """Total number, tokens and cost (US dollars) of a run's calls, as far as reported by the servers."""
 
     calls: int
     tokens_in: int
@@ -96,23 +96,23 @@ RunT = TypeVar("RunT", bound="Run")
 
 
 class Run:
-    """The run in a folder. It may still be written to by another process.
+    """The run in a folder, open for reading. Another process may still be writing to it.
 
     >>> run = open_run("runs/paper")                       # doctest: +SKIP
     >>> run.score(subset="paper").frame()                  # doctest: +SKIP
     """
 
     def __init__(self, folder: str | Path, *, labels: bool = False) -> None:
-        """Open the run; with `labels`, models have the names under which they are to be shown."""
+        """Open the run. With `labels`, models have their display labels instead of their names."""
         self.folder = run_folder(folder)
         self.labels: Mapping[str, str] = {}
         path = self.folder / DATABASE
         if not self.folder.exists():
             raise CrevalError(f"{folder} does not exist. Give the folder of a run.")
         if not path.is_file():
-            raise CrevalError(f"{folder} is not a run: it holds no {DATABASE}. {_runs_inside(self.folder)}")
+            raise CrevalError(f"{folder} is not a run: it contains no {DATABASE}. {_runs_inside(self.folder)}")
         self._connection = open_readonly(path)
-        # In a notebook, `open_run(...).score()` leaves nothing behind that anyone could close.
+        # In a notebook, `open_run(...).score()` leaves no object that could be closed.
         self._finalizer = weakref.finalize(self, self._connection.close)
         try:
             with explained(self._connection, path):
@@ -120,10 +120,10 @@ class Run:
                 if labels and is_begun and (chosen := self._find_usable_labels()):
                     self.labels = chosen
                     _show_labels(self._connection, chosen)
-                    vars(self).pop("manifest")  # it names models, too
+                    vars(self).pop("manifest")  # read again, because it contains models' names
             if not is_begun:
                 raise CrevalError(
-                    f"{folder} holds nothing yet: the command that made it did not finish. Repeat that command."
+                    f"{folder} is an empty run: the command that created it did not finish. Run that command again."
                 )
         except BaseException:
             self.close()
@@ -143,7 +143,7 @@ class Run:
 
     @cached_property
     def manifest(self) -> Mapping[str, Any]:
-        """Everything that the run can be repeated from."""
+        """Settings and provenance of the run, from which it can be repeated."""
         held = read_manifest(self._connection, self.folder / DATABASE)
         if LABELS_KEY in held:
             held[LABELS_KEY] = read_labels(held)
@@ -153,21 +153,21 @@ class Run:
         return held
 
     def _find_usable_labels(self) -> dict[str, str]:
-        """The labels of the run's models by which they can still be told apart."""
+        """Return the labels that are unique among the names and labels of the run's models."""
         given = self.manifest.get(LABELS_KEY, {})
         names = [name for (name,) in self._connection.execute("SELECT DISTINCT system FROM edits")]
         shown = Counter(given.get(name, name) for name in names)
         return {name: given[name] for name in names if name in given and shown[given[name]] == 1}
 
     def resolve_model(self, name: str) -> str:
-        """Return the name that a model has in this open run, for its own name or its label."""
+        """Return a model's name in this open run, given its stored name or its label."""
         stored = self.labels or self.manifest.get(LABELS_KEY, {})
         both = stored if self.labels else {label: own for own, label in stored.items()}
         return name if name in self.models else both.get(name, name)
 
     @cached_property
     def levels(self) -> tuple[Level, ...]:
-        """The groups of its samples, as the dataset has them."""
+        """Levels of the dataset, which group the samples."""
         return tuple(
             Level(
                 level["name"],
@@ -182,20 +182,20 @@ class Run:
 
     @cached_property
     def models(self) -> tuple[str, ...]:
-        """The models whose edits the run holds, by name."""
+        """Models of the run, sorted by their stored names."""
         names = [row[0] for row in self._connection.execute("SELECT DISTINCT system FROM edits")]
         own = {label: name for name, label in self.labels.items()}
-        return tuple(sorted(names, key=lambda name: own.get(name, name)))  # numbers do not depend on labels
+        return tuple(sorted(names, key=lambda name: own.get(name, name)))  # so that results do not depend on labels
 
     @cached_property
     def samples(self) -> Mapping[str, Sample]:
-        """The samples by id, in the benchmark's order, without their questions."""
+        """Samples by id, in the benchmark's order, without their questions."""
         query = "SELECT id, instruction, source, tags, detail FROM samples ORDER BY position"
         return {row[0]: _parse_sample(*row) for row in self._connection.execute(query)}
 
     @cached_property
     def probes(self) -> Mapping[str, tuple[Probe, ...]]:
-        """What was asked and measured of each sample, by its id."""
+        """Questions and measurements of each sample, by sample id."""
         found: dict[str, list[Probe]] = {identity: [] for identity in self.samples}
         query = "SELECT sample, id, metric, text, label, reference, released, weight, detail FROM probes ORDER BY rowid"
         for sample, *row in self._connection.execute(query):
@@ -208,7 +208,7 @@ class Run:
 
     @cached_property
     def _probe_index(self) -> Mapping[tuple[str, str], Probe]:
-        """The probes by sample and id."""
+        """Probes by sample and probe id."""
         return {(sample, probe.id): probe for sample, probes in self.probes.items() for probe in probes}
 
     def find_probe(self, sample: str, probe: str) -> Probe:
@@ -217,25 +217,25 @@ class Run:
 
     @property
     def uses_probabilities(self) -> bool:
-        """Whether values are probabilities, whose mean counts."""
+        """True if values are probabilities, which are averaged."""
         return bool(self.manifest.get("settings", {}).get("logprobs"))
 
     @cached_property
     def measurement_ids(self) -> frozenset[str]:
-        """The ids of probes that were measured, not asked."""
+        """Ids of the probes that are measurements."""
         query = "SELECT DISTINCT id FROM probes WHERE text IS NULL"
         return frozenset(row[0] for row in self._connection.execute(query))
 
     @cached_property
     def subsets(self) -> Mapping[str, frozenset[str]]:
-        """The named subsets of the samples."""
+        """Named subsets of the samples."""
         found: dict[str, set[str]] = {}
         for name, sample in self._connection.execute("SELECT name, sample FROM subsets"):
             found.setdefault(name, set()).add(sample)
         return {name: frozenset(ids) for name, ids in found.items()}
 
     def sample_ids(self, subset: str | None) -> tuple[str, ...]:
-        """Return the ids of the samples in a named subset, or of all, in the benchmark's order."""
+        """Return the ids of the samples in a named subset (None: all samples), in the benchmark's order."""
         if subset is None:
             return tuple(self.samples)
         members = self.subsets[require_known("subset", subset, self.subsets)]
@@ -244,7 +244,7 @@ class Run:
     def values_by_edit(
         self, sample: str | None = None, *, averaged: bool = False
     ) -> Iterator[tuple[EditKey, dict[str, float | None]]]:
-        """Yield each edit's values by probe; several answers are reduced to one, as the scale says, or `averaged`."""
+        """Yield each edit's values by probe. Several answers are reduced to one by the scale, or `averaged`."""
         of, chosen = ("", ()) if sample is None else ("WHERE sample = ?", (sample,))
         rows = self._connection.execute(f"SELECT id, system, sample, draw FROM edits {of}", chosen)
         edits = {number: EditKey(*key) for number, *key in rows}
@@ -273,7 +273,7 @@ class Run:
                 yield key, values
 
     def count_ties(self, models: Container[str], samples: Container[str]) -> int:
-        """Count the questions whose answers tie, so that they come to no value."""
+        """Count the questions without a value because their answers tie."""
         query = (
             "SELECT system, sample, probe, json_group_array(value) FROM verdicts JOIN edits ON edits.id = edit"
             " WHERE value IS NOT NULL AND voice IN (SELECT id FROM voices WHERE variant = '')"
@@ -287,18 +287,18 @@ class Run:
     def _select(
         self, query: str, models: Container[str] | None, samples: Container[str] | None
     ) -> Iterator[tuple[Any, ...]]:
-        """Yield the rows whose first two columns, model and sample, are among these, or all."""
+        """Yield the rows with these models (column 1) and samples (column 2); None selects all."""
         for row in self._connection.execute(query):
             if (models is None or row[0] in models) and (samples is None or row[1] in samples):
                 yield row
 
     def image_metrics(self) -> list[str]:
-        """Return what measured, with the models that were used."""
+        """Return the names of the image metrics with values, including their models."""
         voices = voices_with_values(self._connection)
         return [name.removeprefix(METRIC_VOICE_PREFIX) for name in voices if name.startswith(METRIC_VOICE_PREFIX)]
 
     def count_answers_by_voice(self) -> dict[tuple[str, int], int]:
-        """Return how many questions each judge has answered in each repeat."""
+        """Return the number of answered questions by judge and repeat."""
         query = (
             "SELECT judge, repeat, sum(verdicts.status = 'answered') FROM verdicts"
             f" JOIN voices ON voices.id = voice WHERE variant = '' AND {_BY_JUDGE}"
@@ -308,17 +308,17 @@ class Run:
 
     @cached_property
     def unsupported(self) -> frozenset[tuple[str, str]]:
-        """The models and samples of which a model says that it cannot do them."""
+        """Pairs of a model and a sample that the model does not support."""
         query = "SELECT system, sample FROM edits WHERE status = 'unsupported'"
         return frozenset(self._connection.execute(query))
 
     def count_unopened_images(self) -> int:
-        """Return how many edits could not be judged because an image could not be opened."""
+        """Return the number of edits that could not be judged because an image could not be opened."""
         query = "SELECT count(*) FROM edits WHERE status = 'failed' AND image IS NOT NULL"
         return int(self._connection.execute(query).fetchone()[0])
 
     def missing_edits(self) -> list[MissingEdit]:
-        """Return the edits that are missing; absent and impossible ones only if there is no other draw of them."""
+        """Return the missing edits. Absent and impossible ones are skipped if another draw has an image."""
         query = "SELECT DISTINCT system, sample FROM edits WHERE image IS NOT NULL"
         with_image = set(self._connection.execute(query))
         rows = self._connection.execute(
@@ -333,18 +333,18 @@ class Run:
         ]
 
     def unjudged_edits(self) -> list[EditKey]:
-        """Return the edits that are there, and that nothing was answered or measured about yet."""
+        """Return the existing edits that have no verdicts yet."""
         rows = self._connection.execute(
             f"SELECT system, sample, draw FROM edits WHERE status = 'done' AND {_WITHOUT_VERDICT}"
         )
         return [EditKey(*row) for row in rows]
 
     def metrics_with_verdicts(self) -> frozenset[str]:
-        """Return the metrics of which anything was answered or measured, or tried to be."""
+        """Return the metrics with at least one verdict, answered or not."""
         return frozenset(m for (m,) in self._connection.execute("SELECT DISTINCT metric FROM answers"))
 
     def answers(self, model: str | None = None, sample: str | None = None) -> Iterator[VerdictRow]:
-        """Yield the stored verdicts without variants, of one model or sample or of all."""
+        """Yield the stored verdicts without variants, optionally of one model or sample only."""
         chosen = {column: name for column, name in (("system", model), ("sample", sample)) if name is not None}
         which = "".join(f" AND {column} = ?" for column in chosen)
         query = f"SELECT {VERDICT_COLUMNS}, reply {FROM_VERDICTS} WHERE variant = ''{which} ORDER BY verdicts.rowid"
@@ -363,7 +363,7 @@ class Run:
         )
 
     def resolve_image(self, image: Path) -> Path:
-        """Return where an edit's image lies: its path may be from the folder in which it was judged."""
+        """Return an image's path. A relative path may start at the working directory in which it was judged."""
         if image.is_absolute():
             return image
         for folder in map(Path, self.manifest.get("edits_folders", ())):
@@ -374,13 +374,13 @@ class Run:
         return image
 
     def image_paths(self) -> Iterator[tuple[EditKey, Path | None]]:
-        """Yield where each edit's image should be."""
+        """Yield each edit's key with the path of its image, which may not exist."""
         query = "SELECT system, sample, draw, image FROM edits ORDER BY system, rowid"
         for *key, image in self._connection.execute(query):
             yield EditKey(*key), self.resolve_image(Path(image)) if image else None
 
     def costs(self) -> RunCosts:
-        """Return what all calls of the run came to; a call that brought several replies is one."""
+        """Return the total costs of the run's calls. A call with several replies counts once."""
         query = "SELECT sum(tokens_in), sum(tokens_out), sum(cost) FROM replies WHERE latency IS NOT NULL"
         tokens_in, tokens_out, cost = self._connection.execute(query).fetchone()
         (calls,) = self._connection.execute(
@@ -390,31 +390,31 @@ class Run:
         return RunCosts(calls, tokens_in or 0, tokens_out or 0, cost or 0.0)
 
     def count_cached_replies(self) -> int:
-        """Return how many replies other runs had paid for."""
+        """Return the number of replies from the cache, which other runs had paid for."""
         query = "SELECT count(*) FROM replies WHERE origin = ?"
         return int(self._connection.execute(query, (CACHE_ORIGIN,)).fetchone()[0])
 
     def edit_metadata(self) -> dict[EditKey, dict[str, Any]]:
-        """Return what is known about edits besides what judges say."""
+        """Return the editors' metadata by edit."""
         rows = self._connection.execute("SELECT system, sample, draw, detail FROM edits")
         return {EditKey(*key): parse_stored(detail, EDIT_DETAIL).get("facts", {}) for *key, detail in rows}
 
     def verdicts_by_voice(self) -> Iterator[tuple[str, int, EditKey, str, float | None]]:
-        """Judge, repeat, edit, probe and value of each verdict, each voice by itself."""
+        """Yield judge, repeat, edit, probe and value of each verdict, without variants."""
         columns = "judge, repeat, probe, value, system, sample, draw"
         query = f"SELECT {columns} {FROM_VERDICTS} WHERE variant = '' ORDER BY verdicts.rowid"
         for judge, repeat, probe, value, *key in self._connection.execute(query):
             yield judge, repeat, EditKey(*key), probe, value
 
     def iter_verdict_rows(self) -> sqlite3.Cursor:
-        """Return a row of `VERDICT_COLUMNS` for every verdict, those of variants too."""
+        """Return a cursor with a row of `VERDICT_COLUMNS` for every verdict, including those of variants."""
         return self._connection.execute(f"SELECT {VERDICT_COLUMNS} {FROM_VERDICTS} ORDER BY verdicts.rowid")
 
     def count_verdicts(self) -> int:
         return int(self._connection.execute("SELECT count(*) FROM verdicts").fetchone()[0])
 
     def count_statuses(self, samples: Container[str] | None = None) -> dict[str, dict[str, int]]:
-        """Return how many questions ended in which way, by model; of some samples or of all."""
+        """Return the number of questions by model and status, for some samples or for all."""
         query = f"SELECT system, sample, verdicts.status, count(*) {FROM_VERDICTS} WHERE {_BY_JUDGE}"
         counts: dict[str, dict[str, int]] = {}
         for model, _, status, count in self._select(f"{query} GROUP BY 1, 2, 3 ORDER BY 1, 3", None, samples):
@@ -425,14 +425,14 @@ class Run:
     def unanswered_reasons(
         self, models: Container[str] | None = None, samples: Container[str] | None = None
     ) -> list[tuple[str, int]]:
-        """Return why questions stayed unanswered, with their counts, the most frequent first."""
+        """Return the reasons of unanswered questions with their counts, most frequent first."""
         query = (
             f"SELECT system, sample, verdicts.status, explanation, count(*) {FROM_VERDICTS}"
             f" WHERE verdicts.status <> 'answered' AND {_BY_JUDGE} GROUP BY 3, 4, 1, 2 ORDER BY 5 DESC, 3, 4"
         )
         reasons: Counter[str] = Counter()
         for _, _, status, explanation, count in self._select(query, models, samples):
-            # What a judge explains is not why its answer cannot be used.
+            # With other statuses, the explanation is the judge's own and not the reason.
             given = explanation if status in ("failed", "refused", "missing") else ""
             reason = f"{status}: {given or _DEFAULT_REASONS.get(status, 'for no stated reason')}"
             reasons[reason] += count
@@ -441,7 +441,7 @@ class Run:
     def count_measurements(
         self, models: Container[str] | None = None, samples: Container[str] | None = None
     ) -> MeasurementCounts:
-        """Count what was measured, of some models and samples or of all."""
+        """Count the measurements of some models and samples, or of all."""
         query = (
             f"SELECT DISTINCT system, sample, edit, verdicts.status, explanation {FROM_VERDICTS} WHERE NOT {_BY_JUDGE}"
         )
@@ -456,7 +456,7 @@ class Run:
         return MeasurementCounts(done, failed, lacking, sorted(reasons.items(), key=lambda r: (-r[1], r[0])))
 
     def unanswered_verdicts(self, limit: int = -1) -> list[VerdictRow]:
-        """Return the verdicts without a value, or the first few of them."""
+        """Return the first `limit` verdicts without a value, or all."""
         query = (
             f"SELECT {VERDICT_COLUMNS}, reply {FROM_VERDICTS} WHERE verdicts.status <> 'answered' AND {_BY_JUDGE}"
             " ORDER BY system, sample, probe LIMIT ?"
@@ -474,43 +474,43 @@ _DEFAULT_REASONS = {
 
 
 def run_folder(path: str | Path) -> Path:
-    """Return the folder of a run that is named by itself or by its database."""
+    """Return the folder of a run, given that folder or the path of its database."""
     path = Path(path)
     return path.parent if path.name == DATABASE and path.is_file() else path
 
 
 def find_databases(folder: Path) -> list[Path]:
-    """Return the folders in a folder that hold a database: runs, and what else creval keeps in one."""
+    """Return the subfolders that contain a database of creval, such as runs."""
     return sorted(path.parent for path in folder.glob(f"*/{DATABASE}") if path.is_file())
 
 
 def _runs_inside(folder: Path) -> str:
-    """Return what to do with a folder that is no run."""
+    """Return a hint for a folder that is not a run."""
     inside = find_databases(folder)
     if not inside:
-        return "Make one with `creval judge`."
+        return "Create one with `creval judge`."
     more = f" and {len(inside) - 5} more" if len(inside) > 5 else ""
-    return f"Give one of those in it: {', '.join(map(str, inside[:5]))}{more}."
+    return f"Give one of the runs in it: {', '.join(map(str, inside[:5]))}{more}."
 
 
 def open_run(folder: str | Path, *, labels: bool = False) -> Run:
-    """Return the run in a folder, open for reading; with `labels`, models have the names that are to be shown."""
+    """Open the run in a folder for reading. With `labels`, models have their display labels instead of names."""
     return Run(folder, labels=labels)
 
 
 def is_showable(name: object) -> bool:
-    """Return whether a text can be a model's name or label: 1 to 200 printable characters, no spaces around them."""
+    """Return whether a text is a valid model name or label: 1 to 200 printable characters, no surrounding spaces."""
     return isinstance(name, str) and 0 < len(name) <= 200 and name.isprintable() and name == name.strip()
 
 
 def read_labels(manifest: Mapping[str, Any]) -> dict[str, str]:
-    """Return a run's labels, as far as a stranger's can be shown."""
+    """Return a run's labels, without invalid ones."""
     held = manifest.get(LABELS_KEY)
     return {name: text for name, text in held.items() if is_showable(text)} if isinstance(held, dict) else {}
 
 
 def _show_labels(connection: sqlite3.Connection, labels: Mapping[str, str]) -> None:
-    """Let all that is read from here on have the labels in the place of models' names."""
+    """Replace models' names by their labels in all later queries of a connection."""
     connection.execute("PRAGMA query_only = OFF")
     connection.execute("CREATE TEMP TABLE labels (name TEXT PRIMARY KEY, label TEXT NOT NULL) WITHOUT ROWID")
     with connection:
@@ -523,7 +523,7 @@ def _show_labels(connection: sqlite3.Connection, labels: Mapping[str, str]) -> N
 
 
 def reduce_answers(probe: Probe, answers: Sequence[float | None], use_mean: bool) -> float | None:
-    """Return one value for all that was answered to one probe; of probabilities (`use_mean`) the mean."""
+    """Return one value for all answers to a probe, or None; with `use_mean` (for probabilities), their mean."""
     values = [value for value in answers if value is not None]
     if not values:
         return None

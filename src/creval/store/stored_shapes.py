@@ -1,7 +1,13 @@
-"""The shapes of what a store keeps as JSON, and a check of values against them.
+"""Shapes (schemas) of the JSON in a store, and validation against them.
 
-A shape is a type, None, a list with the shape of all items, a dict with the shapes of some fields (`{str: shape}`: of
-all), or a tuple of alternatives. A field that ends in "!" must be there; with `CLOSED`, there must be no others.
+A shape is one of these:
+
+- a type, or None
+- a list with the shape of all items
+- a dict with the shapes of some fields, or `{str: shape}` for all fields
+- a tuple of alternatives
+
+A field whose name ends in "!" is required. With `CLOSED`, no other fields are allowed.
 """
 
 from __future__ import annotations
@@ -14,7 +20,7 @@ from typing import Any
 from creval.core.files import replace_lone_surrogates
 
 CLOSED = "\0closed"
-_MAX_TEXT = 1_000_000  # characters of one text, which pages show several times
+_MAX_TEXT = 1_000_000  # characters per text, because pages show a text several times
 _NUMBER = (int, float)
 _CALL_COSTS = {CLOSED: True, "calls!": int, "cost!": (*_NUMBER, None), "seconds!": (*_NUMBER, None)}
 _MAKER = {
@@ -59,7 +65,7 @@ CALL_PARTS = [str]
 
 
 def parse_stored(text: str, shape: Any) -> Any:
-    """Return the JSON of a cell. Raises ValueError if it is not of the shape."""
+    """Return the JSON in a cell; raises `ValueError` if it does not have the shape."""
     value = json.loads(text)
     if wrong := shape_error(value, shape, "value"):
         raise ValueError(wrong)
@@ -67,7 +73,7 @@ def parse_stored(text: str, shape: Any) -> Any:
 
 
 def shape_error(value: object, shape: Any, name: str) -> str:
-    """Return where a value is not of a shape, or "".
+    """Return a description of the first place at which a value does not match a shape, or "".
 
     >>> shape_error({"tags": {"a": 1}}, {"tags": {str: str}}, "sample")
     'sample/tags/a is int'
@@ -79,7 +85,7 @@ def shape_error(value: object, shape: Any, name: str) -> str:
         return next(filter(None, (shape_error(item, shape[0], f"{name}/{at}") for at, item in enumerate(value))), "")
     if isinstance(shape, Mapping) and isinstance(value, dict):
         if CLOSED in shape and (other := value.keys() - {key.removesuffix("!") for key in shape}):
-            return f"{name} has the field {min(other)!r}"
+            return f"{name} has the unknown field {min(other)!r}"
         return next(filter(None, (_field_error(value, key, of, name) for key, of in shape.items())), "")
     if shape is None or value is None:
         return "" if value is shape or shape is object else f"{name} is {type(value).__name__}"

@@ -1,4 +1,4 @@
-"""The folder that a run is kept in: `creval.db`, written so that no answer is lost."""
+"""Writing of a run's database, `creval.db`, without losing answers."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ _REPLY_BATCH = 500  # replies in memory at a time
 class RunWriter:
     """A run's database, open for writing by one process at a time.
 
-    What is written between two commits is complete or absent, and outlives a kill or a power cut (WAL, synchronous).
-    A new folder or database is for its owner alone; one that is there keeps its permissions.
+    Transactions are atomic, and survive a kill or a power cut (WAL, synchronous). A new folder or database is only
+    accessible to its owner; an existing one keeps its permissions.
     """
 
     def __init__(self, folder: str | Path) -> None:
         self.folder = Path(folder)
         if self.folder.exists() and not self.folder.is_dir():
-            raise CrevalError(f"{self.folder} is a file; a run is a folder.")
+            raise CrevalError(f"{self.folder} is a file. Give a folder for the run.")
         try:
             self.folder.parent.mkdir(parents=True, exist_ok=True)
             self.folder.mkdir(0o700, exist_ok=True)
@@ -61,7 +61,7 @@ class RunWriter:
             raise
 
     def _load_ids(self) -> None:
-        """What is asked for at every write, kept in memory: the numbers of edits, asks, voices."""
+        """Load the ids of edits, calls and voices, which every write needs, into memory."""
         execute = self._connection.execute
         self._stored_ids = self._read_last_ids()
         self._last_ids = {name: last or 0 for name, last in zip(_NUMBERED_TABLES, self._stored_ids, strict=True)}
@@ -72,7 +72,7 @@ class RunWriter:
         self._voice_ids: dict[tuple[str, int, str], int] = {row[:3]: row[3] for row in rows}
 
     def _read_last_ids(self) -> tuple[int | None, ...]:
-        """Return the highest number of a row in each table that has numbers, as it is in the database."""
+        """Return the highest id of each numbered table in the database."""
         found: tuple[int | None, ...] = self._connection.execute(_LAST_IDS).fetchone()
         return found
 
@@ -93,20 +93,22 @@ class RunWriter:
     def _raise_if_not_writable(self, error: BaseException | None) -> None:
         if isinstance(error, sqlite3.OperationalError):
             raise StoreNotWritableError(
-                f"{self.folder} cannot be written ({error}). Is it read-only, or the disk full?"
+                f"{self.folder} cannot be written ({error}). Check that it is not read-only and the disk not full."
             ) from error
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """Everything inside is written as a whole, or, when it raises, not at all.
+        """Run the block in a transaction, which is rolled back if the block raises.
 
-        Refused once another process has added rows: the lock should prevent that, but not every file system keeps
-        locks, and the file of the lock can be deleted.
+        Raises `StoreBusy` if another process has added rows. The lock should prevent that, but not every file system
+        supports locks, and the lock file can be deleted.
         """
         self._connection.execute("BEGIN IMMEDIATE")
         try:
             if self._read_last_ids() != self._stored_ids:
-                raise StoreBusy(f"another process writes to {self.folder}. Wait for it to end, then repeat this.")
+                raise StoreBusy(
+                    f"another process is writing to {self.folder}. Wait until it ends, then run the command again."
+                )
             yield
             stored = self._read_last_ids()
             self._connection.execute("COMMIT")
@@ -122,8 +124,8 @@ class RunWriter:
     def bulk(self) -> Iterator[None]:
         """Open a transaction for a whole run, in which each verdict is written at most once.
 
-        Without the log nothing is written twice, and the index is built at the end. While somebody reads, the log
-        stays.
+        It is fast because it works without WAL, so that nothing is written twice, and builds the index at the end. WAL
+        stays on if another process is reading.
         """
         execute = self._connection.execute
         with suppress(sqlite3.OperationalError):
@@ -140,16 +142,16 @@ class RunWriter:
                 execute("PRAGMA journal_mode = WAL")
 
     def execute(self, statement: str, parameters: Sequence[object] = ()) -> sqlite3.Cursor:
-        """Execute a statement of a module that changes a run; `reload` afterwards."""
+        """Execute a statement that changes the run. Call `reload` afterwards."""
         return self._connection.execute(statement, parameters)
 
     def reload(self) -> None:
-        """Read again what is kept in memory."""
+        """Reload the ids in memory from the database."""
         self._load_ids()
 
     @property
     def models(self) -> tuple[str, ...]:
-        """The models of which the store holds answers."""
+        """Models with at least one call."""
         query = "SELECT DISTINCT system FROM edits WHERE id IN (SELECT edit FROM asks) ORDER BY 1"
         return tuple(row[0] for row in self._connection.execute(query))
 
@@ -159,26 +161,26 @@ class RunWriter:
 
     @property
     def edits(self) -> dict[EditKey, Edit]:
-        """The edits that the store holds."""
+        """Stored edits by key."""
         return {edit.key: edit for edit in select_edits(self._connection)}
 
     @property
     def total_cost(self) -> float:
-        """What all replies have cost, in US dollars."""
+        """Total cost of all replies in US dollars."""
         query = "SELECT coalesce(sum(cost), 0) FROM replies"
         return float(self._connection.execute(query).fetchone()[0])
 
     @property
     def sample_ids(self) -> tuple[str, ...]:
-        """The ids of the samples that the store holds, in their order."""
+        """Ids of the stored samples, in order."""
         return tuple(row[0] for row in self._connection.execute("SELECT id FROM samples ORDER BY position"))
 
     def has_call(self, call: CallKey) -> bool:
-        """Return whether this call was made before, whatever came of it."""
+        """Return whether this call is stored, with or without success."""
         return call.digest in self._call_ids
 
     def answered_questions(self, judge: str, *, max_attempts: int | None = None) -> dict[EditKey, set[tuple[int, str]]]:
-        """Return the questions (repeat, probe) that a judge answered or, after `max_attempts`, gave up, by edit."""
+        """Return, by edit, the questions (repeat, probe) that a judge answered or gave up after `max_attempts`."""
         query = (
             "SELECT edit, repeat, probe FROM verdicts JOIN voices ON voices.id = voice"
             " WHERE judge = ? AND variant = '' AND (status = ?"
@@ -195,7 +197,7 @@ class RunWriter:
         return found
 
     def reply_texts(self, variant: str = "", status: VerdictStatus = VerdictStatus.ANSWERED) -> dict[str, str]:
-        """What was answered to each ask of a variant, by its digest; of several replies the last that ended so."""
+        """Return the text of each call's last reply with this status, by the call's digest, for one variant."""
         query = (
             "SELECT digest, text FROM replies JOIN asks ON asks.id = ask"
             " JOIN voices ON voices.id = voice"
@@ -206,16 +208,16 @@ class RunWriter:
 
     @property
     def voices(self) -> tuple[str, ...]:
-        """The judges and image metrics of which the store holds verdicts."""
+        """Judges and image metrics that have replies."""
         return tuple(dict.fromkeys(judge for judge, _, _ in self._voice_ids))
 
     def delete_edits(self) -> None:
-        """Drop all edits, where nothing was asked about any."""
+        """Delete all edits. Only valid if the store has no calls about them."""
         self._connection.execute("DELETE FROM edits")
         self._edit_ids.clear()
 
     def measurement_details(self) -> dict[str, tuple[str, ...]]:
-        """Return what each sample's measurements are made of, in their order."""
+        """Return the stored details of each sample's measurements, in order."""
         found: dict[str, tuple[str, ...]] = {}
         query = "SELECT sample, detail FROM probes WHERE text IS NULL ORDER BY rowid"
         for sample, detail in self._connection.execute(query):
@@ -223,7 +225,7 @@ class RunWriter:
         return found
 
     def delete_verdicts(self, edits: Iterable[EditKey], *, only_measurements: bool = False) -> None:
-        """Delete the verdicts on these edits, or `only_measurements` of them; the replies stay."""
+        """Delete the verdicts on these edits, or with `only_measurements` only the measured ones. Replies stay."""
         numbers = [(self._edit_ids[key],) for key in edits]
         query = "DELETE FROM verdicts WHERE edit = ?"
         if only_measurements:
@@ -237,7 +239,7 @@ class RunWriter:
     def put_samples(
         self, samples: Iterable[tuple[Sample, Sequence[Probe]]], subsets: Mapping[str, Iterable[str]]
     ) -> None:
-        """Keep the samples with their probes, in this order, in the place of any before."""
+        """Store the samples with their probes, in this order, replacing all existing ones."""
         for table in ("samples", "probes", "subsets"):
             self._connection.execute(f"DELETE FROM {table}")
         listed = list(samples)
@@ -246,7 +248,7 @@ class RunWriter:
         self._insert("subsets", [(name, member) for name, ids in subsets.items() for member in ids], "OR REPLACE")
 
     def delete_answers(self, judge: str, models: Iterable[str]) -> None:
-        """Drop what a judge said about these models."""
+        """Delete a judge's calls, replies and verdicts on these models."""
         mine = "edit IN (SELECT id FROM edits WHERE system = ?)"
         mine += " AND voice IN (SELECT id FROM voices WHERE judge = ?)"
         for model in models:
@@ -259,7 +261,7 @@ class RunWriter:
         self._call_ids = dict(self._connection.execute("SELECT digest, id FROM asks"))
 
     def put_edits(self, edits: Iterable[Edit]) -> None:
-        """Keep edits, each in the place of one with the same key."""
+        """Store edits, replacing those with the same keys."""
         rows = []
         for edit in edits:
             if edit.key not in self._edit_ids:
@@ -269,13 +271,13 @@ class RunWriter:
         self._insert("edits", rows, conflict=_KEEP_KEY)
 
     def put_replies(self, replies: Iterable[tuple[CallKey, Reply, Sequence[Verdict]]]) -> None:
-        """Keep what requests brought, and what follows from each for its questions."""
+        """Store replies with their calls and verdicts."""
         remaining = iter(replies)
         while batch := list(islice(remaining, _REPLY_BATCH)):
             self._put_batch(batch)
 
     def _put_batch(self, batch: Sequence[tuple[CallKey, Reply, Sequence[Verdict]]]) -> None:
-        asks, kept, verdicts = [], [], []
+        asks, replies, verdicts = [], [], []
         for ask, reply, outcomes in batch:
             edit, voice, digest = self._edit_ids[ask.subject], self._voice_id(ask), ask.digest
             if digest not in self._call_ids:
@@ -284,29 +286,29 @@ class RunWriter:
                 asks.append((ask_id, digest, edit, voice, _encode_names(ask.parts), _encode_detail(detail)))
             reply_id = self._next_id("replies")
             status, text, origin, attempt, *facts = reply
-            kept.append((reply_id, self._call_ids[digest], attempt, _STATUS_VALUES[status], text, origin, *facts))
+            replies.append((reply_id, self._call_ids[digest], attempt, _STATUS_VALUES[status], text, origin, *facts))
             verdicts += [
                 (edit, probe, voice, _STATUS_VALUES[status], value, said, why, reply_id)
                 for probe, status, value, said, why in outcomes
             ]
         self._insert("asks", asks)
-        self._insert("replies", kept)
+        self._insert("replies", replies)
         self._insert("verdicts", verdicts, conflict="" if self._in_bulk else _KEEP_ANSWERED)
 
     def _insert(self, table: str, rows: Sequence[Sequence[object]], how: str = "", *, conflict: str = "") -> None:
-        """Write new rows. `OR REPLACE` writes them in the place of those with the same key; or as `conflict` says."""
+        """Insert rows. With `OR REPLACE`, replace those with the same keys; `conflict` is an SQL conflict clause."""
         if not rows:
             return
         insert = f"INSERT {how} INTO {table} VALUES ({', '.join('?' * len(rows[0]))}) {conflict}"
         remaining = iter(rows)
         try:
             self._connection.executemany(insert, remaining)
-        except UnicodeEncodeError:  # in the row that was taken last; those before it are written
+        except UnicodeEncodeError:  # from the last row taken; the rows before it are written
             rest = rows[len(rows) - len(list(remaining)) - 1 :]
             self._connection.executemany(insert, [[_clean_cell(cell) for cell in row] for row in rest])
 
     def _next_id(self, table: str) -> int:
-        """Return a number that no row of a table has."""
+        """Return an unused id of a table."""
         self._last_ids[table] += 1
         return self._last_ids[table]
 
@@ -322,9 +324,9 @@ class RunWriter:
 
 def _open_connection(path: Path) -> StoreConnection:
     fresh = not path.exists() or path.stat().st_size == 0
-    if fresh:  # what models and people said is for the owner alone; SQLite's other files take the mode from this one
+    if fresh:  # only the owner may read answers; SQLite's other files get the mode of this one
         path.touch(0o600)
-    # One thread at a time uses it, but not always the same.
+    # Used by one thread at a time, but not always the same one.
     connection = connect(path, isolation_level=None, timeout=60, check_same_thread=False)
     try:
         connection.limit_steps(path)
@@ -342,14 +344,14 @@ def _open_connection(path: Path) -> StoreConnection:
 
 
 def _edit_row(edit: Edit) -> tuple[Any, ...]:
-    """Return what the store keeps of an edit."""
+    """Return an edit's stored columns, with its details as a dict."""
     before = [_edit_row(one) for one in edit.ancestors]
     detail = _without_empty(parents=edit.parents, facts=edit.metadata, seen=edit.judged_files, before=before)
     return (*edit.key, edit.status.value, _path_text(edit.image), edit.reason, detail)
 
 
 def select_edits(connection: sqlite3.Connection, which: str = "", given: Sequence[object] = ()) -> Iterator[Edit]:
-    """Return the stored edits that `which` selects and orders, in SQL."""
+    """Yield the stored edits; `which` is the SQL of a WHERE or ORDER BY clause, and `given` its parameters."""
     query = f"SELECT system, sample, draw, status, image, reason, detail FROM edits {which}"
     return (_build_edit((*row, parse_stored(detail, EDIT_DETAIL))) for *row, detail in connection.execute(query, given))
 
@@ -390,7 +392,7 @@ def _probe_row(sample: str, probe: Probe) -> tuple[object, ...]:
 
 
 def measurement_detail(probe: Measurement) -> str:
-    """Return what a measurement is made of, as it is kept."""
+    """Return a measurement's image metric and parameters in their stored form."""
     return _encode_detail({"gauge": probe.image_metric, "parameters": dict(probe.parameters)})
 
 
@@ -406,18 +408,18 @@ def _question_detail(question: Question) -> str:
     )
 
 
-# A number that another edit has is an error, never written over.
+# An id that belongs to another edit raises an error and is never overwritten.
 _KEEP_KEY = "ON CONFLICT (system, sample, draw) DO UPDATE SET " + ", ".join(
     f"{column} = excluded.{column}" for column in ("id", "status", "image", "reason", "detail")
 )
-# What was answered once stays answered, whatever a later reply says.
+# Never replace an answered verdict.
 _KEEP_ANSWERED = (
     "ON CONFLICT (edit, probe, voice) DO UPDATE SET status = excluded.status,"
     " value = excluded.value, said = excluded.said, explanation = excluded.explanation,"
     f" reply = excluded.reply WHERE verdicts.status <> '{VerdictStatus.ANSWERED.value}'"
 )
 _STATUS_VALUES = {status: status.value for status in VerdictStatus}
-# Keys in the database that differ from the field's name.
+# Stored keys that differ from the field's name.
 DETAIL_KEYS = {"scale": "contract"}
 _DETAIL_FIELDS = ("scale", "shows", "step", "prompt", "rubric", "group", "form")
 _QUESTION_DEFAULTS = Question._field_defaults

@@ -1,1 +1,1 @@
-"""Fake server to rehearse with, offline."""
+"""A fake server for offline rehearsals and tests."""

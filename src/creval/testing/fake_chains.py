@@ -1,4 +1,4 @@
-"""What the fake server writes where chains of instructions are built, in real forms, now and then garbled."""
+"""Replies of the fake server to the builders of instruction chains, in realistic formats, sometimes garbled."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 
 Fields = Mapping[str, str]
 RECORD_FORMATS = ("json", "fenced", "prose", "lines", "bold", "chinese")
-"""How fields can be written down."""
+"""Formats of records."""
 _GARBLED_RATE, _INFEASIBLE_RATE = 0.03, 0.04
 _COLOURS = ("red", "teal", "golden", "violet", "white", "dark green", "orange")
 _THINGS = (
@@ -34,7 +34,7 @@ _LISTED = re.compile(r"^[0-9]+\. (.+)$", re.MULTILINE)
 
 
 def render_records(records: Sequence[Fields], form: str) -> str:
-    """Records in one of the forms in which models give them."""
+    """Render records in one of the formats that models use."""
     if form in ("json", "fenced", "prose"):
         value = dict(records[0]) if len(records) == 1 else [dict(one) for one in records]
         if form == "json":
@@ -50,7 +50,7 @@ def render_records(records: Sequence[Fields], form: str) -> str:
 
 
 def render_numbered_list(records: Sequence[Fields], form: str) -> str:
-    """Atomic instructions as a numbered list."""
+    """Render atomic instructions as a numbered list."""
     forms = {"bold": ("**{}**", ": "), "bracketed": ("[{}]", " "), "chinese": ("{}", "：")}
     name, colon = forms.get(form, ("{}", ": "))
     stop = "、" if form == "chinese" else ". "
@@ -62,7 +62,7 @@ def render_numbered_list(records: Sequence[Fields], form: str) -> str:
 
 
 def maybe_garble(text: str, rng: random.Random) -> str:
-    """A sentence as it is, or now and then as a model at high temperature leaves it."""
+    """Return a sentence unchanged, or occasionally garbled as by a model at high temperature."""
     if rng.random() >= _GARBLED_RATE:
         return text
     half = text[: len(text) // 2]
@@ -203,4 +203,4 @@ CHAIN_WRITERS = {
     '"conflict": "yes" or "no"': _write_check,
     "Write the plan for a picture editor": _write_plan,
 }
-"""By what each prompt is known: a piece of the form that it asks for."""
+"""Writers of replies, by a part of the prompt's reply format that identifies the prompt."""

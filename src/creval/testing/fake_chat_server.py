@@ -1,7 +1,7 @@
-"""A fake server with the OpenAI chat wire format, for rehearsals, tests and measurements, also of faults.
+"""A fake server with the OpenAI chat wire format, for rehearsals, tests and benchmarks. It can simulate faults.
 
-It also writes what building asks for (`fake_creval`, `fake_chains`, `fake_ice`). Answers depend on the seed, the
-question and the images, whatever the order of requests.
+It also replies to the requests of builders (`fake_creval`, `fake_chains`, `fake_ice`). Answers depend only on the seed,
+the question and the images, not on the order of requests.
 """
 
 from __future__ import annotations
@@ -43,17 +43,17 @@ FAULT_KINDS = (
 _QUESTION_LINE = re.compile(r"^(Q[0-9]+): (.+)$", re.MULTILINE)
 _LAST_ANSWER = re.compile(r'(.*"answer": "?)(\w+)(.*)', re.DOTALL)
 _MAX_BODY_BYTES = 1 << 28
-_ERROR_RATE = 0.03  # of answers about a source alone
+_ERROR_RATE = 0.03  # share of wrong answers about a source alone
 
 
 def write_text(text: str, rng: random.Random) -> str | None:
-    """Return what is written to a prompt of a builder, or None if the text is none."""
+    """Return the reply to a builder's prompt, or None if the text is not one."""
     writers = CREVAL_WRITERS | CHAIN_WRITERS | ICE_WRITERS
     return next((write(text, rng) for marker, write in writers.items() if marker in text), None)
 
 
 class ChatQuery(NamedTuple):
-    """What a request asks: questions by label, on a scale, with a name for its pictures."""
+    """The content of a request: questions by label, their scale, a key for the images, and options."""
 
     questions: Mapping[str, str]
     scale: AnswerScale
@@ -66,11 +66,14 @@ class ChatQuery(NamedTuple):
 
 @dataclass(kw_only=True, eq=False)
 class FakeServer:
-    """The endpoint. `fault_rate` is the share of replies that are faulty, each kind as often.
+    """The endpoint.
 
-    Questions with `skipped_phrase` are left out of replies; `decline_rate` is the share of images about which nothing
-    is written. `latency` and `stall_seconds`, for which a request hangs until it times out, are in seconds.
-    `marked` replies say that they are a rehearsal, as those of `creval fake-server` always do.
+    - `latency`: seconds before each reply.
+    - `fault_rate`: share of faulty replies; all `fault_kinds` are equally frequent.
+    - `skipped_phrase`: questions that contain it are left out of replies.
+    - `decline_rate`: share of images for which builders' requests are declined.
+    - `stall_seconds`: duration of the fault `timeout`.
+    - `marked`: mark replies as a rehearsal, as `creval fake-server` always does.
     """
 
     seed: int = 0
@@ -121,7 +124,7 @@ class FakeServer:
             self._in_flight -= 1
 
     async def reply(self, request: web.Request, body: Mapping[str, Any], query: ChatQuery) -> web.StreamResponse:
-        """A reply, or with the given chance a faulty one."""
+        """Send a reply, or a fault with the probability `fault_rate`."""
         if self._rng.random() < self.fault_rate:
             kind = self._rng.choice(self.fault_kinds)
             self.stats[kind] += 1
@@ -130,7 +133,7 @@ class FakeServer:
         return web.json_response(self.build_reply(body, query))
 
     def build_reply(self, body: Mapping[str, Any], query: ChatQuery) -> dict[str, Any]:
-        """A whole and proper reply."""
+        """Return the JSON of a reply without faults."""
         texts = [self._write_reply(query, choice) for choice in range(query.choice_count)]
         choices = []
         for at, text in enumerate(texts):
@@ -171,7 +174,7 @@ class FakeServer:
         alone = bool(query.images_key) and "|" not in query.images_key
         if alone and (so := is_true_of_source(question)) is not None:
             return choices[so is (drawn > _ERROR_RATE)]
-        # Better answers are more frequent: two in three are yes.
+        # Higher answers are more frequent: two in three are yes.
         return choices[min(len(choices) - 1, int(len(choices) * drawn**0.6))]
 
     def _hash_fraction(self, query: ChatQuery, question: str, choice: int) -> float:
@@ -179,7 +182,7 @@ class FakeServer:
         return int.from_bytes(hashlib.blake2b(key, digest_size=6).digest(), "big") / 2**48
 
     def _logprobs(self, query: ChatQuery, text: str) -> list[dict[str, Any]]:
-        """A reply as tokens: its last answer is one, and what stands around it are others."""
+        """Return a reply as tokens with probabilities: its last answer, and the text before and after it."""
         match = None if query.bare else _LAST_ANSWER.fullmatch(text)
         if match is None:
             return [self._token(query, text)]
@@ -197,7 +200,7 @@ class FakeServer:
     async def send_fault(
         self, kind: str, request: web.Request, body: Mapping[str, Any], query: ChatQuery
     ) -> web.StreamResponse:
-        """A faulty reply of one kind."""
+        """Send a fault of one kind."""
         if kind == "rate limit":
             return _error(429, "too many requests", {"retry-after-ms": "20"})
         if kind in ("server error", "overload"):
@@ -226,7 +229,7 @@ class FakeServer:
 
 
 def _spoil_choice(choice: dict[str, Any], kind: str) -> None:
-    """Make a proper choice a faulty one."""
+    """Make a correct choice faulty."""
     message = choice["message"]
     text = message["content"]
     choice.pop("logprobs", None)
@@ -246,7 +249,7 @@ def _spoil_choice(choice: dict[str, Any], kind: str) -> None:
 
 
 def _entries(text: str) -> dict[str, Any]:
-    """A reply's entries, if it is one JSON object."""
+    """Return a reply's entries; empty if it is not a JSON object."""
     try:
         entries = json.loads(text)
     except ValueError:
@@ -259,7 +262,7 @@ _NAMES = re.compile(r'one of ("(?:[^"\\\n]|\\.)+"(?:, "(?:[^"\\\n]|\\.)+")+)')
 
 
 def _find_scale(text: str) -> AnswerScale:
-    """Return the scale whose description a request gives; yes/no if it gives none."""
+    """Return the scale that a request describes; yes/no by default."""
     named = next((scale for scale in map(get_scale, ("yes/no", "1/0")) if scale.description in text), None)
     if named is None and (match := _NUMBERS.search(text)):
         return get_scale(f"{match[1]}-{match[2]}")
@@ -269,7 +272,7 @@ def _find_scale(text: str) -> AnswerScale:
 
 
 def parse_chat_request(body: Mapping[str, Any]) -> ChatQuery:
-    """What a request in creval's words asks."""
+    """Parse a request that creval has sent."""
     content = body["messages"][-1]["content"]
     parts: Any = [{"type": "text", "text": content}] if isinstance(content, str) else content
     texts = [part["text"] for part in parts if part["type"] == "text"]

@@ -1,5 +1,7 @@
-"""What the fake server writes for CREval: instructions and questions, by chance, in real forms, now and then
-with a slip. `CREVAL_WRITERS` has the writers by the wording that asks for their form."""
+"""Replies of the fake server to the CREval builder: random instructions and questions in realistic formats.
+
+Some replies are faulty. `CREVAL_WRITERS` has the writers, by the wording of the request.
+"""
 
 from __future__ import annotations
 
@@ -15,8 +17,8 @@ from creval.parsing.written_instructions import WrittenInstruction, dimension_re
 from creval.parsing.written_questions import WrittenQuestion, question_reply_format
 
 SLIP_RATE = 0.12
-"""The share of replies with a slip."""
-_RETRY_MARKER = "asked again"  # how a prompt says that it is put once more
+"""Share of faulty replies."""
+_RETRY_MARKER = "asked again"  # text in the prompt of a retry
 
 _QUOTED = re.compile(r'"[^"\n]{1,100}"|“[^”\n]{1,100}”')
 
@@ -24,7 +26,7 @@ ReplyWriter = Callable[[str, random.Random], str]
 
 
 class QuestionFormat(NamedTuple):
-    """A form in which models write questions; whether it tells their reasons too."""
+    """A format in which models write questions, and whether it includes their reasons."""
 
     render: Callable[[Sequence[WrittenQuestion]], str]
     has_reasons: bool = False
@@ -54,7 +56,7 @@ def _as_json_lines(questions: Sequence[WrittenQuestion]) -> str:
 
 
 def _as_json_without_commas(questions: Sequence[WrittenQuestion]) -> str:
-    """JSON whose commas between lines were forgotten."""
+    """Render questions as JSON without commas between lines."""
     whole = json.dumps(_entries(questions), ensure_ascii=False, indent=2)
     return "Here you are:\n" + whole.replace(",\n", "\n")
 
@@ -64,16 +66,16 @@ def _format_weight(weight: float | None) -> str:
 
 
 def _format_question(number: int, question: WrittenQuestion, parts: Sequence[str]) -> str:
-    """A question in words; each part has a place for one thing, and goes where there is none."""
+    """Render a question from parts with one placeholder each. A part without a value is left out."""
     weight = _format_weight(question.weight)
     values = {"{q}": question.text, "{a}": question.answer, "{w}": weight, "{r}": question.reason}
-    kept = []
+    filled_parts = []
     for part in parts:
         place = next((at for at in values if at in part), None)
         if place is None or values[place]:
             filled = part.replace("{n}", str(number))
-            kept.append(filled if place is None else filled.replace(place, str(values[place])))
-    return "".join(kept)
+            filled_parts.append(filled if place is None else filled.replace(place, str(values[place])))
+    return "".join(filled_parts)
 
 
 def _text_format(*parts: str, joined: str = "\n", before: str = "", after: str = "") -> QuestionFormat:
@@ -243,7 +245,7 @@ def _random_changes(count: int, rng: random.Random) -> list[tuple[str, str]]:
 
 
 def _rewrite_instruction(text: str, rng: random.Random) -> WrittenInstruction:
-    """An instruction with the words that a request has in quotation marks."""
+    """Return an instruction that contains all quoted words of the request."""
     changes = [f"the {what} is {how}" for what, how in _random_changes(rng.randint(2, 3), rng)]
     quoted = dict.fromkeys(_QUOTED.findall(text))
     signs = "".join(f", with the words {words}" for words in quoted)
@@ -307,6 +309,6 @@ CREVAL_WRITERS |= {question_reply_format(metric): _write_questions(metric) for m
 
 
 def is_true_of_source(question: str) -> bool | None:
-    """Whether a question that was written here is true of the picture before it is edited; none of others."""
+    """Return whether the answer to a question of this module is yes for the source image; None for other questions."""
     part = next((part for part in PARTS if question.startswith(f"Is the {part} ")), None)
     return None if part is None else " now " not in question

@@ -1,4 +1,4 @@
-"""What the fake server writes where items of ICE-Bench are built: captions and filled templates, by chance."""
+"""Replies of the fake server to the builder of ICE-Bench items: random captions and filled templates."""
 
 from __future__ import annotations
 
@@ -61,4 +61,4 @@ ICE_WRITERS = {
     '"the template with its places filled"': _write_filled_template,
     '{"caption": "the description"}': _write_caption,
 }
-"""By what each prompt is known: a piece of the form that it asks for."""
+"""Writers of replies, by a part of the prompt's reply format that identifies the prompt."""

@@ -174,5 +174,5 @@ def test_a_image_of_what_is_not_supported(tmp_path: Path) -> None:
         read_model_outputs(made, SAMPLES)
     (made / "gen_info.json").write_text('{"b": "b.png"}')
     assert read_model_outputs(made, SAMPLES)["b"].status is EditStatus.UNSUPPORTED, "there is no picture of it"
-    with pytest.raises(CrevalError, match=r"holds a\.png, and says that it has none: line 1 of uns"):
+    with pytest.raises(CrevalError, match=r"contains a\.png, but its metadata declares no image .*: line 1 of uns"):
         find_edits([made], SAMPLES, read_model_outputs=read_model_outputs)
