@@ -60,7 +60,7 @@ if TYPE_CHECKING:
     from creval.store.run import open_run as open_run
     from creval.touchstone.builder import build_touchstone as build_touchstone
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 # The module of each public name. It is imported on first use, so that `import creval` stays fast and
 # loads no heavy dependency.

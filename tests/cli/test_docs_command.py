@@ -12,7 +12,7 @@ from tests.commands import creval
 def test_topics_are_listed_with_their_titles() -> None:
     shown = creval("docs", "--text").stdout
     assert "judging " in shown
-    assert "Judging: ask a multimodal model about every edit" in shown
+    assert "Judge edits with a multimodal model" in shown
     assert len(docs.find_pages()) == len({page.html for page in docs.find_pages().values()}), "each page has a topic"
 
 

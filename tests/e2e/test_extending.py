@@ -23,9 +23,10 @@ from creval.editing.edit_run import EditRun, StrategyOptions
 from creval.editing.session import EditSettings
 from creval.editors.base import EditorOptions
 from creval.metrics.base import open_image_metrics
-from tests.e2e.test_docs import blocks
+from tests.docs.markdown import ROOT, python_blocks, read_blocks, read_commands
 
 PACKAGE = Path(__file__).parents[1] / "plugin_package"
+_PAGE = ROOT / "docs" / "howto" / "extending.md"
 
 
 def write_sketches(folder: Path, file: str = "sketches.json") -> Path:
@@ -79,8 +80,10 @@ def test_a_package_that_is_installed(site: Path, tmp_path: Path) -> None:
     assert lines["sketch_note"].endswith("(creval-sketches)")
     assert "Look for stray lines." in run("prompts", "tidiness")
 
-    bench = write_sketches(tmp_path / "bench")
-    run("edit", bench, "--editor", "fade:white", "--out", "White")
+    bench = write_sketches(tmp_path / "sketches")
+    (block,) = (block for block in read_blocks(_PAGE) if block.language == "console")
+    for command in read_commands(block):
+        run(*command.text.removeprefix("creval ").split())
     run("edit", bench, "--editor", "fade", "--out", "Black")
     run("prompts", "tidiness", "--out", "texts")
     text = tmp_path / "texts" / "tidiness.md"
@@ -128,7 +131,7 @@ def edit(bench: Benchmark, editor: Any, out: Path) -> None:
 
 @pytest.mark.usefixtures("fresh_registries")
 def test_one_file_with_decorators(tmp_path: Path) -> None:
-    (code,) = blocks("howto/extending.md", "python")
+    (code,) = python_blocks("howto/extending")
     made: dict[str, Any] = {"__name__": "posters"}
     exec(compile(code, "posters.py", "exec"), made)
     bench = creval.open_benchmark(write_sketches(tmp_path / "bench", "posters.json"))
@@ -150,7 +153,7 @@ def test_one_file_with_decorators(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("fresh_registries")
 def test_objects_in_the_place_of_names(tmp_path: Path) -> None:
-    (code,) = blocks("howto/extending.md", "python")
+    (code,) = python_blocks("howto/extending")
     made: dict[str, Any] = {"__name__": "posters"}
     exec(compile(code, "posters.py", "exec"), made)
     registry.protocols._registered.clear()
@@ -171,7 +174,7 @@ def test_objects_in_the_place_of_names(tmp_path: Path) -> None:
 
 
 def test_the_docs_show_the_package() -> None:
-    (shown,) = blocks("howto/extending.md", "toml")
+    (shown,) = (block.text for block in read_blocks(_PAGE) if block.language == "toml")
     assert shown in (PACKAGE / "pyproject.toml").read_text()
 
 

@@ -185,17 +185,18 @@ def test_what_the_page_shows_is_read_as_it_says(tmp_path: Path) -> None:
     benchmark = open_benchmark(folder)
     assert benchmark.schema.columns == ("Followed", "Kept", "mean")
     assert not benchmark.dataset.issues
-    (line,) = re.findall(r"^```json\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+    formats = (ROOT / "docs" / "reference" / "files.md").read_text(encoding="utf-8")
+    line = re.findall(r"^```json\n(.*?)^```", formats, re.MULTILINE | re.DOTALL)[0]
     write_samples(tmp_path / "lines", line, "samples.jsonl")
     write_images(tmp_path / "lines", ["photo0.jpg"])
     (sample,) = open_benchmark(tmp_path / "lines").dataset.samples
     assert [question.metric for question in sample.questions] == ["score", "Kept"]
     write_images(tmp_path / "photos", ["photo0.jpg"])
-    assert commands(ROOT / "docs" / "howto" / "own-samples.md", "The shortest way") == commands(
+    assert commands(ROOT / "docs" / "howto" / "own-samples.md", "Write a table and score") == commands(
         ROOT / "README.md", "Score your own edits in five minutes"
     )
-    for arguments in commands(ROOT / "docs" / "howto" / "own-samples.md", "Begin from images, or from any table")[:1]:
-        made = [str(tmp_path / part) if part in ("mine", "photos") else part for part in arguments]
+    for arguments in commands(ROOT / "docs" / "howto" / "own-samples.md", "Create the table")[:1]:
+        made = [str(tmp_path / part) if part in ("fresh", "photos") else part for part in arguments]
         made[2] = str(tmp_path / "new")
         assert creval(*made).returncode == 0
     assert (tmp_path / "new" / "questions.csv").is_file()
