@@ -1,11 +1,11 @@
-"""creval: which image-editing model is better, at what, how sure that is, and why.
+"""Evaluate and compare image-editing models.
 
 >>> import creval
 >>> bench = creval.open_benchmark("CREval")            # doctest: +SKIP
 >>> creval.replay(bench, "CREval/answer_gpt", "runs/paper")    # doctest: +SKIP
 >>> creval.score("runs/paper", subset="paper").frame()         # doctest: +SKIP
 
-Every command has a function of its name here; docs/reference/api.md shows them.
+Each command has a function of the same name here. See docs/reference/api.md.
 """
 
 from __future__ import annotations
@@ -62,8 +62,8 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-# The module of each public name. It is imported when the name is first used, so that `import creval`
-# is quick and imports nothing heavy.
+# The module of each public name. It is imported on first use, so that `import creval` stays fast and
+# loads no heavy dependency.
 _NAMES_BY_MODULE = {
     "api.analyses": "agree align compare items repeats score sensitivity unchanged",
     "api.builds": "build_complex_edit build_complexbench build_creval build_ice",

@@ -1,4 +1,4 @@
-"""`creval`, and `python -m creval`."""
+"""Entry point of `creval` and `python -m creval`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import sys
 
 
 def main() -> None:
-    """Run the command line; an interrupt ends it quietly, also while it is being imported."""
+    """Run the command line. An interrupt ends it without a traceback, also during imports."""
     try:
         from creval.cli import main as run
 

@@ -27,7 +27,7 @@ def mirror(image: Image.Image, instruction: str) -> Image.Image:
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A tiny benchmark with edits of three models, judged by the judge of pixels."""
+    """A tiny benchmark with edits of three models, judged by `pixel`."""
     folder = tmp_path_factory.mktemp("api")
     creval.build_touchstone(folder / "bench", 6, edits=folder / "edits", editors=("faithful", "lazy"))
     done = creval.edit(folder / "bench", mirror, folder / "edits" / "mirror")
@@ -168,7 +168,7 @@ def test_benchmarks_are_built_of_images(tmp_path: Path) -> None:
         assert not found.value.left_out, name
         assert found.sentences[0].endswith(f"for {tmp_path / folder}, 0 left out.")
         assert creval.open_benchmark(tmp_path / folder).name == name
-    with pytest.raises(CrevalError, match="give `coco` FILE"):
+    with pytest.raises(CrevalError, match="give either `coco` FILE or"):
         creval.build_complexbench(images, tmp_path / "none", "openai:w@http://127.0.0.1:1/v1")
 
 

@@ -190,7 +190,7 @@ def test_what_it_will_take(tmp_path: Path) -> None:
         (["--asker", "opnai:m"], "there is no asker 'opnai'; did you mean 'openai'"),
         (["--checker", "openai:m@http://u:p@h/v1"], "creval: --checker: the address of m must be"),
         (["--checker", "panel:pixel"], "creval: --checker panel:pixel: a panel has"),
-        (["--asker", "noisy:7"], "creval: --asker noisy:7: give its sensitivity"),
+        (["--asker", "noisy:7"], "creval: --asker noisy:7: give sensitivity"),
     ],
 )
 def test_bad_input_gets_a_sentence(tmp_path: Path, more: list[str], sentence: str) -> None:

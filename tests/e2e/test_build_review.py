@@ -52,7 +52,7 @@ def reviewing(*arguments: object) -> Iterator[str]:
     try:
         for line in process.stderr:
             said.append(line)
-            found = re.match(r"reviewing .* at (http://127\.0\.0\.1:\d+)/ \(Ctrl-C ends it\)", line)
+            found = re.match(r"reviewing .* at (http://127\.0\.0\.1:\d+)/ \(Ctrl-C to stop\)", line)
             if found:
                 yield found[1]
                 break
@@ -62,7 +62,7 @@ def reviewing(*arguments: object) -> Iterator[str]:
         process.send_signal(signal.SIGINT)
         rest = process.communicate(timeout=60)[1]
     assert process.returncode == 0, rest
-    assert re.fullmatch(r"(\d+ items? left to decide|Everything is decided)\.\n", rest)
+    assert re.fullmatch(r"(\d+ items? left to decide|All items are decided)\.\n", rest)
 
 
 def card(page: Page, number: int) -> Locator:
@@ -158,7 +158,7 @@ def test_a_built_creval(tmp_path: Path, served: str, browser_page: Page) -> None
         assert list(listed()) == ["a"], "with its instruction goes the sample"
         assert (bench(out)["samples"], bench(out)["problems"]) == (1, [])
         page.keyboard.press("o")
-        said(page, "Open again.")
+        said(page, "Reopened.")
         assert list(listed()) == ["a", "b"]
         assert (bench(out)["samples"], bench(out)["problems"]) == (2, [])
         page.keyboard.press("d")
@@ -212,7 +212,7 @@ def test_a_built_complexbench_edit(tmp_path: Path, served: str, browser_page: Pa
         assert entry("1")["dropped"] is True
         assert (bench(out)["samples"], bench(out)["problems"]) == (1, [])
         page.keyboard.press("o")
-        said(page, "Open again.")
+        said(page, "Reopened.")
         assert (bench(out)["samples"], bench(out)["problems"]) == (2, [])
 
         page.keyboard.press("n")

@@ -169,7 +169,7 @@ def test_a_name_is_the_title_everywhere(tmp_path: Path, judge: str) -> None:
     with looking_at(run) as client:
         page = client.get("/").text
     assert "<title>Cats &amp; &lt;rain&gt; · creval</title>" in page
-    assert "Scores on Cats &amp; &lt;rain&gt; <small>asked as viescore</small>" in page
+    assert "Scores on Cats &amp; &lt;rain&gt; <small>protocol viescore</small>" in page
     assert creval("plot", run, "forest", "--out", tmp_path / "forest.svg").returncode == 0
     drawn = (tmp_path / "forest.svg").read_text()
     assert "Cats &amp; &lt;rain&gt; (own-samples), asked as viescore" in drawn

@@ -100,7 +100,7 @@ def test_by_keyboard_alone(review: Kept, served: str, browser_page: Page) -> Non
     press("d")
     said(page, "IF/1: Dropped.")
     press("o")
-    said(page, "IF/1: Open again.")
+    said(page, "IF/1: Reopened.")
     press("d")
     said(page, "IF/1: Dropped.")
     press("ArrowDown")
@@ -148,7 +148,7 @@ def test_by_keyboard_alone(review: Kept, served: str, browser_page: Page) -> Non
     press("A")
     arrived(page, "cat-1")
     press("A")
-    expect(page.get_by_text("Everything is decided.")).to_be_visible()
+    expect(page.get_by_text("All items are decided.")).to_be_visible()
     assert review.count_undecided() == 0
     expect(page.locator("#keys-button")).to_be_visible()
     press("j")
@@ -300,7 +300,7 @@ def test_two_windows(review: Kept, served: str, chromium: Browser, browser_page:
         assert review.text("cat-1", "IF/1") == "From the other window?"
         assert review.item("cat-1", "IF/1").verdict == ACCEPTED
         mine.keyboard.press("d")
-        said(mine, "First choose")
+        said(mine, "Choose first")
         mine.keyboard.press("Control+Enter")
         assert review.text("cat-1", "IF/1") == "From the other window?"
         mine.keyboard.press("m")
@@ -315,9 +315,9 @@ def test_two_windows(review: Kept, served: str, chromium: Browser, browser_page:
         browser_page.keyboard.press("d")
         said(browser_page, "Dropped.")
         third.keyboard.press("o")
-        expect(card(third, 2).get_by_role("button", name="Reopen it all the same")).to_be_visible()
-        third.get_by_role("button", name="Take what is there").click()
-        said(third, "Taken as it is.")
+        expect(card(third, 2).get_by_role("button", name="Reopen it anyway")).to_be_visible()
+        third.get_by_role("button", name="Keep the saved version").click()
+        said(third, "The saved version is kept.")
         expect(card(third, 2).locator(".state")).to_have_text("✕ dropped")
         assert review.item("cat-1", "IF/1").verdict == DROPPED
 
@@ -329,12 +329,12 @@ def test_when_it_ended_or_began_anew_nothing_typed_is_lost(review: Kept, chromiu
             arrived(page, "cat-1")
         card(page, 2).get_by_label("text").fill("Is it there?")
         page.keyboard.press("Control+Enter")
-        expect(card(page, 2).get_by_role("alert")).to_contain_text("creval does not answer")
+        expect(card(page, 2).get_by_role("alert")).to_contain_text("creval does not respond")
         expect(card(page, 2).get_by_label("text")).to_have_value("Is it there?")
         with reviewing(review, int(address.rpartition(":")[2])):
             page.keyboard.press("a")
             alert = card(page, 2).get_by_role("alert")
-            expect(alert).to_contain_text("from before creval was started again")
+            expect(alert).to_contain_text("was opened before creval was restarted")
             expect(card(page, 2).get_by_label("text")).to_have_value("Is it there?")
             assert review.decided == []
             page.keyboard.press("a")
@@ -350,7 +350,7 @@ def test_without_javascript(review: Kept, served: str, chromium: Browser) -> Non
     context.set_default_timeout(10_000)
     page = context.new_page()
     page.goto(served)
-    page.get_by_role("link", name="Begin with the next open group").click()
+    page.get_by_role("link", name="Start with the next open group").click()
     expect(heading(page)).to_contain_text("cat-1")
     card(page, 2).get_by_label("text").fill("Two\nlines?")
     card(page, 2).get_by_role("radio", name="2").check()
@@ -455,7 +455,7 @@ def test_a_stranger_s_page_cannot_write(review: Kept, served: str, chromium: Bro
         )
         page.goto("http://elsewhere.test/")
         page.get_by_role("button").click()
-        expect(page.get_by_text("Only creval's own pages can write here.")).to_be_visible()
+        expect(page.get_by_text("Changes are accepted only from creval's own pages.")).to_be_visible()
     assert review.decided == []
 
 
@@ -484,7 +484,7 @@ def test_ctrl_c_says_what_is_left() -> None:
     process = subprocess.Popen([sys.executable, "-c", script], stderr=subprocess.PIPE, text=True)
     assert process.stderr is not None
     first = process.stderr.readline()
-    found = re.fullmatch(r"reviewing benches/mine at http://127\.0\.0\.1:(\d+)/ \(Ctrl-C ends it\)\n", first)
+    found = re.fullmatch(r"reviewing benches/mine at http://127\.0\.0\.1:(\d+)/ \(Ctrl-C to stop\)\n", first)
     assert found is not None
     own = f"Host: localhost:{found[1]}\r\nOrigin: http://localhost:{found[1]}\r\n"
     head = f"POST /accept?group=one HTTP/1.1\r\n{own}Content-Type: application/json\r\n"

@@ -75,7 +75,7 @@ def test_from_the_table_to_a_question(demo: str, browser_page: Page) -> None:
     expect(heading(page)).to_have_text("overeager")
     page.get_by_role("link", name="Surreal Fantasy").click()
     page.get_by_role("rowheader").get_by_role("link").first.click()
-    expect(page.get_by_role("heading", name="Side against side")).to_be_visible()
+    expect(page.get_by_role("heading", name="Side by side")).to_be_visible()
     arrived(page)
     expect(page.locator("figure img").first).to_have_js_property("complete", True)
     question = page.locator("tr.question").first
@@ -88,7 +88,7 @@ def test_from_the_table_to_a_question(demo: str, browser_page: Page) -> None:
     expect(page.locator("pre.raw")).to_contain_text('"answer"')
     page.go_back()
     page.go_back()
-    expect(page.get_by_role("heading", name="Side against side")).to_be_visible()
+    expect(page.get_by_role("heading", name="Side by side")).to_be_visible()
 
 
 def test_filters_stay_in_the_address(demo: str, browser_page: Page) -> None:
@@ -107,7 +107,7 @@ def test_filters_stay_in_the_address(demo: str, browser_page: Page) -> None:
     page.wait_for_url(re.compile("split=yes"))
     page.reload()
     expect(page.get_by_label("Models")).to_have_value("yes")
-    page.get_by_role("link", name="their samples").click()
+    page.get_by_role("link", name="show the samples").click()
     expect(page).to_have_url(re.compile("/samples.*split=yes"))
     page.get_by_role("link", name="Clear").click()
     expect(page.locator(".facts")).to_contain_text("all samples: 6 samples")

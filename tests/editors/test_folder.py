@@ -76,7 +76,7 @@ def test_touchstones_editors(tmp_path: Path) -> None:
         assert made(SimulatedEditor("x", name, options), job).content == known
     with pytest.raises(CrevalError, match="did you mean 'clumsy'"):
         SimulatedEditor("x", "clumzy", options)
-    with pytest.raises(ProviderUnusable, match="knows no sample"):
+    with pytest.raises(ProviderUnusable, match="has no sample"):
         made(SimulatedEditor("x", "lazy", options), EditRequest("nobody", "do", path))
 
 

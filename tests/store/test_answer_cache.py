@@ -67,11 +67,11 @@ def test_the_command_shows_and_prunes() -> None:
 @pytest.mark.parametrize(
     ("given", "sentence"),
     [
-        ((), "say what to delete: --older-than 30d, --to 1GB or --judge"),
+        ((), "give what to delete: --older-than 30d, --to 1GB or --judge"),
         (("--older-than", "soon"), "--older-than takes a time such as 30d, not 'soon'"),
         (("--to", "-1GB"), "--to takes a size such as 1GB"),
         (("--to", "9" * 400), "--to takes a size such as 1GB"),
-        (("--judge", "openai:unknown"), "holds no answers of 'openai:unknown'"),
+        (("--judge", "openai:unknown"), "has no answers of 'openai:unknown'"),
     ],
 )
 def test_wrong_prunes_get_a_sentence(given: tuple[str, ...], sentence: str) -> None:

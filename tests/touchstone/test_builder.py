@@ -1,4 +1,4 @@
-"""Touchstone on disk."""
+"""Touchstone benchmarks on disk."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_what_is_written_is_read_again(tmp_path: Path) -> None:
             path = tmp_path / "edits" / editor / f"{one.id}.png"
             assert read_scene(path.read_bytes()) == simulate_edit(other, editor, 7) == simulate_edit(one, editor, 7)
     (tmp_path / "bench" / SCENES_FILE).unlink()
-    with pytest.raises(CrevalError, match="only touchstone knows"):
+    with pytest.raises(CrevalError, match="needs a touchstone benchmark"):
         read_touchstone_samples(tmp_path / "bench")
 
 

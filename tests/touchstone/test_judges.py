@@ -1,4 +1,4 @@
-"""The judges that know touchstone's pictures."""
+"""The judges `truth`, `noisy` and `pixel`."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ YES_NO = get_scale("yes/no")
 
 @pytest.fixture(scope="module")
 def drawn(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Nine samples with six editors' edits. Do not write into it."""
+    """Nine samples with the edits of six editors. Read-only."""
     folder = tmp_path_factory.mktemp("touchstone")
     build_touchstone(folder / "bench", 9, 5, edits=folder / "edits")
     return folder
@@ -39,7 +39,7 @@ def folders(drawn: Path) -> list[Path]:
 
 
 def answers(spec: str, images: list[EncodedImage], *questions: str, repeats: int = 1) -> list[Any]:
-    """What a judge says, choice by choice."""
+    """Return the answers of a judge, per completion."""
 
     async def ask() -> list[Any]:
         (found,) = open_judges(spec, JudgeOptions())
@@ -142,11 +142,11 @@ def test_another_seed_is_wrong_elsewhere(drawn: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("spec", "said"),
     [
-        ("noisy:0.9", "give its sensitivity and its specificity"),
+        ("noisy:0.9", "give sensitivity and specificity"),
         ("noisy:1.2,0.5", "each from 0 to 1"),
         ("noisy:", "such as noisy:0.9,0.8"),
-        ("pixel:x", "takes nothing behind its name"),
-        ("truth:", "takes nothing behind its name"),
+        ("pixel:x", "takes no arguments after its name"),
+        ("truth:", "takes no arguments after its name"),
         ("truthful:x", "did you mean 'truth'"),
     ],
 )
@@ -156,7 +156,7 @@ def test_wrong_names(spec: str, said: str) -> None:
 
 
 def test_settings_that_they_do_not_have() -> None:
-    with pytest.raises(CrevalError, match="pixel has nothing to set"):
+    with pytest.raises(CrevalError, match="pixel has no parameters"):
         open_judges("pixel", JudgeOptions(parameters={"top_p": 1}))
     for seed in ("x", True):
         with pytest.raises(CrevalError, match=f"seed={seed}"):
@@ -166,5 +166,5 @@ def test_settings_that_they_do_not_have() -> None:
 
 def test_other_scales_are_refused(drawn: Path, tmp_path: Path) -> None:
     benchmark = open_benchmark(drawn, "viescore")
-    with pytest.raises(CrevalError, match="answers yes/no questions"):
+    with pytest.raises(CrevalError, match="answers only yes/no questions"):
         judge(benchmark, [drawn / "edits" / "lazy"], "truth", tmp_path)

@@ -1,4 +1,4 @@
-"""What `pixel` sees, against what is there."""
+"""Scenes recognised from pixels, compared with the true scenes."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ PLAIN = Scene(
 
 
 class Judged(NamedTuple):
-    """A question as it was answered, and as it should have been."""
+    """An answer and the true answer."""
 
     metric: str
     kind: str
@@ -40,7 +40,7 @@ class Judged(NamedTuple):
 
 
 def judged(seed: int, number: int) -> list[Judged]:
-    """All answers to one sample's edits."""
+    """Return all answers about the edits of one sample."""
     sample = make_samples(number, seed)[-1]
     source = recognise_scene(draw_scene(sample.source))
     found = []
@@ -57,7 +57,7 @@ def judged(seed: int, number: int) -> list[Judged]:
 
 
 def rates(answers: list[Judged]) -> tuple[float, float]:
-    """Sensitivity and specificity."""
+    """Return sensitivity and specificity."""
     yes = [one.answer for one in answers if one.truth and one.answer is not None]
     no = [not one.answer for one in answers if not one.truth and one.answer is not None]
     return sum(yes) / len(yes), sum(no) / len(no)
@@ -83,7 +83,7 @@ def test_pixels_tell_almost_everything() -> None:
 
 @pytest.mark.study
 def test_pixels_tell_almost_everything_about_200_samples() -> None:
-    """Prints what the documentation gives by kind."""
+    """Print the table in docs/benchmarks/touchstone.md."""
     parts = parallel_map(partial(judged, 987654), range(1, 201))
     answers = [one for part in parts for one in part]
     print()

@@ -1,4 +1,4 @@
-"""Touchstone's samples: in the spirit of every dimension, with a truth for every question."""
+"""Touchstone's samples: instructions of every dimension, and a true answer to every question."""
 
 from __future__ import annotations
 

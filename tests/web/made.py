@@ -1,4 +1,4 @@
-"""Runs to look at: one whose answers are known by heart, and one of any benchmark."""
+"""Runs for tests of the viewer: one with fixed answers, and one of any benchmark with random answers."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ QUESTIONS = (
     Question("VQ/1", "VQ", "Is the picture sharp?", "yes/no", "Yes", "Yes", 1.0, "Q1"),
 )
 DIMENSIONS = {"s1": "Surreal Fantasy", "s2": "Surreal Fantasy", "s3": "Commercial Design"}
-# In the order of the questions: right, wrong, unanswered, or (a blank) not asked.
+# In the order of the questions: + right, - wrong, ? unanswered, blank not asked.
 ANSWERS: Mapping[str, Mapping[str, str]] = {
     "alpha": {"s1": "++++", "s2": "+-++", "s3": "+?-+"},
     "beta": {"s1": "-++-", "s2": "+-++", "s3": "    "},
@@ -46,7 +46,7 @@ def image(path: Path, colour: tuple[int, int, int] = (200, 80, 80), side: int = 
 
 
 def write_run(folder: Path, answers: Mapping[str, Mapping[str, str]] = ANSWERS, judge: str = "someone") -> Path:
-    """A run of three samples whose answers are known by heart."""
+    """Write a run of three samples with fixed answers."""
     samples = [
         Sample(
             name,
@@ -105,7 +105,7 @@ def write_answers(
     voices: Sequence[tuple[str, int]] = (("judge", 0),),
     draws: int = 1,
 ) -> Path:
-    """A run of any benchmark: every question answered, everything measured, by chance."""
+    """Write a run of any benchmark with random answers and measurements."""
     chance = np.random.default_rng(5)
     samples = benchmark.dataset.samples
     shown = image(run.parent / "edit.png")
@@ -134,7 +134,7 @@ def _by_chance(probe: Probe, chance: np.random.Generator) -> Verdict:
 
 @contextmanager
 def looking_at(run: Path, **scoring: Unpack[ViewOptions]) -> Iterator[TestClient]:
-    """The viewer of a run, asked without a connection."""
+    """Yield a test client of the viewer of a run."""
     current = LiveSnapshot(run, scoring=scoring)
     try:
         yield TestClient(Viewer(current).app(), base_url="http://127.0.0.1:8000")

@@ -1,1 +1,1 @@
-"""The functions that `creval` exports: one for each command."""
+"""The public Python API: one function for each command."""

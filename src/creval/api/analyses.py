@@ -1,4 +1,4 @@
-"""What a run says: scores, comparisons, agreement, and how far to trust them."""
+"""Analyses of a run: scores, comparisons, agreement, and checks of their reliability."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 def scorecard(run: Run, options: ScoringOptions, *, average: bool = False) -> Scorecard:
-    """Score an open run with the arguments of `score`."""
+    """Return the scorecard of an open run, given the options of `score`."""
     from creval.analysis.scoring import score as score_run
 
     given: dict[str, Any] = dict(resolve_options(options, run.manifest))
@@ -39,7 +39,7 @@ def scorecard(run: Run, options: ScoringOptions, *, average: bool = False) -> Sc
 
 
 def corrected_scores(run: Run, card: Scorecard, file: str | Path, resamples: int, seed: int) -> CorrectedScores:
-    """Correct scores for the judge's errors, which a file of `calibrate` holds."""
+    """Correct scores for the judge's error rates, read from a file written by `calibrate`."""
     from creval.analysis.correction import correct_scores
     from creval.core.files import read_json
     from creval.stats.calibration import parse_calibration
@@ -49,12 +49,12 @@ def corrected_scores(run: Run, card: Scorecard, file: str | Path, resamples: int
 
 
 def save_scoring(run: RunLike, options: ScoringOptions) -> dict[str, Any]:
-    """Keep a choice of subset, missing, weights and models with a run, for everything that shows its scores."""
+    """Save subset, missing, weights and models as a run's defaults for everything that shows its scores."""
     from creval.store import RunWriter
 
     with opened_run(run) as opened:
         choice = choice_to_save(options, opened.manifest)
-        scorecard(opened, {**options, "resamples": 100})  # what cannot be scored is not saved
+        scorecard(opened, {**options, "resamples": 100})  # invalid options raise here, before they are saved
     with RunWriter(opened.folder) as store, store.transaction():
         store.put_manifest({SAVED_CHOICE: choice})
     return choice
@@ -76,12 +76,12 @@ def score(
     resamples: int = 2_000,
     seed: int = 0,
 ) -> ScoreResult:
-    """Score a run: every cell with its 95 % interval and its coverage.
+    """Score a run. Each score has a 95 % interval and a coverage.
 
-    `by` chooses the levels or groups that are shown; `.frame()` has all. `missing="zero"` counts
-    samples without an edit as failed, `common_samples` keeps only samples that all models have.
-    Where `subset`, `missing`, `weights` or `models` is not given, the run's saved choice holds; `save` saves it.
-    `correct` is a file of `calibrate`: the scores are shown corrected for the judge's errors, too.
+    `by` selects the levels or groups to show; `.frame()` always has all of them. `missing="zero"` counts samples
+    without an edit as failed. `common_samples` uses only samples for which every model has an edit. `subset`,
+    `missing`, `weights` and `models` default to the values saved with the run; `save` saves the given ones.
+    `correct` is a file written by `calibrate`; it adds scores corrected for the judge's errors.
     """
     from creval.reporting import tables
     from creval.reporting.commands.score_output import score_output
@@ -114,15 +114,15 @@ def compare(
     resamples: int = 2_000,
     seed: int = 0,
 ) -> Result[Comparison]:
-    """Compare two models on the samples that both have: by how much they differ, and where.
+    """Compare two models on the samples that both have edited. Show how much they differ, and on which groups.
 
-    `top` is how many samples are shown.
+    `top` is the number of samples to show.
     """
     from creval.analysis.comparison import compare as compare_models
     from creval.reporting.commands.comparison_output import comparison_output
 
     if first == second:
-        raise CrevalError(f"{first!r} is given twice; give two models.")
+        raise CrevalError(f"{first!r} is given twice; give two different models.")
     with opened_run(run) as opened:
         chosen = resolve_options({"subset": subset, "weights": weights, "missing": missing}, opened.manifest)
         found = compare_models(
@@ -154,9 +154,9 @@ def agree(
     resamples: int = 2_000,
     seed: int = 0,
 ) -> Result[Mapping[tuple[str, str], Agreement]]:
-    """Measure how far judges and repeats agree or, with `human`, the people of a CSV.
+    """Measure the agreement of judges and repeats or, with `human`, of the raters in a CSV file.
 
-    `by` adds the groups of a level; `distance` is Krippendorff's: nominal, ordinal or interval.
+    `by` adds the groups of a level. `distance` is the distance of Krippendorff's alpha: nominal, ordinal or interval.
     """
     from creval.analysis.answer_tables import collect_answers, collect_rater_answers
     from creval.reporting.commands.agreement_output import agreement_output
@@ -178,7 +178,7 @@ def agree(
             tags = {name: s.tags for run in opened for name, s in run.samples.items()}
             table = collect_rater_answers(read_ratings(human, scale).ratings, tags)
         if by is not None and not opened:
-            raise CrevalError("`by` needs a run, which knows the groups of samples: give it too.")
+            raise CrevalError("`by` needs a run, because the groups of samples are stored there; give a run as well.")
         level = None if by is None else levels[require_known("level", by, levels)]
         found = agreement_by_group(table, level, distance, resamples, seed)
         output = agreement_output(table, found, distance)
@@ -186,7 +186,7 @@ def agree(
 
 
 def items(run: RunLike, *, subset: str | None = None, top: int = 20) -> Result[Sequence[ItemStatistics]]:
-    """Measure how hard each question is, what it tells, and which are worth rewriting."""
+    """Measure how difficult and how informative each question is, and flag questions to rewrite."""
     from creval.analysis.item_statistics import item_statistics
     from creval.reporting.commands.items_output import items_output
 
@@ -197,7 +197,7 @@ def items(run: RunLike, *, subset: str | None = None, top: int = 20) -> Result[S
 
 
 def repeats(run: RunLike, *, error: float | None = None, seed: int = 0) -> Result[RepeatVariation]:
-    """Measure how much scores vary between repeats, and how many repeats an `error` needs."""
+    """Measure how much scores vary between repeats, and how many repeats a given `error` needs."""
     from creval.analysis.measurement_repeats import measure_repeat_variation
     from creval.reporting.commands.repeats_output import repeats_output
 
@@ -214,9 +214,9 @@ def repeats(run: RunLike, *, error: float | None = None, seed: int = 0) -> Resul
 def sensitivity(
     run: RunLike, *, human: str | Path | None = None, scale: str | None = None, **scoring: Unpack[ScoringOptions]
 ) -> Result[Sensitivity]:
-    """Show which model would be best under other weights of the metrics.
+    """Show which model would be best under other metric weights.
 
-    `human` is a CSV of ratings: also find the weights that people agree with most.
+    With `human`, a CSV file of ratings, also find the weights that agree best with the raters.
     """
     from creval.reporting import missing_edits
     from creval.reporting.commands.alignment_output import unused_rating_sentences
@@ -232,11 +232,11 @@ def sensitivity(
     found = analyse_sensitivity(card)
     people: dict[str, WeightAgreement] = {}
     if human is not None:
-        said = read_ratings(human, scale, opened)
-        people, unmatched = find_agreeing_weights(said.ratings, card.table, found)
-        notes += unused_rating_sentences({str(human): said.skipped_rows}, unmatched)
+        ratings = read_ratings(human, scale, opened)
+        people, unmatched = find_agreeing_weights(ratings.ratings, card.table, found)
+        notes += unused_rating_sentences({str(human): ratings.skipped_rows}, unmatched)
         if not people:
-            raise CrevalError(f"`human` {human}: too few ratings of this run's edits to tell anything.")
+            raise CrevalError(f"`human` {human}: too few ratings of this run's edits to fit weights.")
     output = sensitivity_output(found, people, notes)
     return Result(found, output, [{"model": name, **one} for name, one in output.data["models"].items()])
 
@@ -244,13 +244,13 @@ def sensitivity(
 def unchanged(
     run: RunLike, *, subset: str | None = None, resamples: int = 2_000, seed: int = 0
 ) -> Result[Sequence[UnchangedSummary]]:
-    """Find models that left sources as they were, and what the others kept."""
+    """Find models that return sources unchanged, and score consistency without unchanged edits."""
     from creval.analysis.unchanged_edits import following_threshold, scan_for_changes, summarise_unchanged
     from creval.reporting.commands.unchanged_output import unchanged_output
 
     folder = run.folder if isinstance(run, Run) else Path(run)
     with ProgressLine() as line:
-        lost = scan_for_changes(folder, count_progress(line, "edits looked at"))
+        lost = scan_for_changes(folder, count_progress(line, "edits compared"))
     with opened_run(run) as opened:
         card = scorecard(opened, {"subset": subset, "resamples": resamples, "seed": seed})
         found = summarise_unchanged(opened, card, resamples, seed)
@@ -271,9 +271,10 @@ def align(
     resamples: int = 2_000,
     seed: int = 0,
 ) -> Result[Alignment]:
-    """Compare a run's scores, or those of any metrics (`scores`), with people's ratings or choices.
+    """Compare scores with people's ratings or choices.
 
-    `human` and `scores` are CSV files; `lower` names the metrics of `scores` of which less is better.
+    The scores are those of a run, or of any metrics in the CSV file `scores`. `human` is a CSV file of ratings. `lower`
+    names the metrics in `scores` for which lower is better.
     """
     from creval.analysis.scoring import build_score_table
     from creval.core.human_ratings import read_score_file
@@ -283,25 +284,25 @@ def align(
 
     if (run is None) == (scores is None):
         raise CrevalError("give either the folder of a run or `scores` FILE.")
-    said = read_ratings(human, scale)
-    left_out = {str(human): said.skipped_rows}
+    ratings = read_ratings(human, scale)
+    left_out = {str(human): ratings.skipped_rows}
     if run is not None:
         if lower is not None:
-            raise CrevalError("`lower` is for `scores`; a run knows its metrics.")
+            raise CrevalError("`lower` goes with `scores` only; a run stores the direction of its metrics.")
         with opened_run(run) as opened:
-            said = read_ratings(human, scale, opened)
+            ratings = read_ratings(human, scale, opened)
             chosen = resolve_options({"subset": subset, "weights": weights}, opened.manifest)
             table = build_score_table(opened, strict=strict, subset=chosen["subset"], weights=chosen["weights"])
             held = metric_scores_from_table(table)
     else:
         if subset is not None or strict or weights is not None:
-            raise CrevalError("`subset`, `strict` and `weights` are for a run, not for `scores`.")
+            raise CrevalError("`subset`, `strict` and `weights` go with a run, not with `scores`.")
         file = read_score_file(str(scores))
         left_out[str(scores)] = file.skipped_rows
         for name in lower or ():
             require_known("metric", name, (row.metric for row in file.rows))
         held = metric_scores_from_rows(file.rows, tuple(lower or ()))
-    found = align_scores(said.ratings, held, resamples=resamples, seed=seed)
+    found = align_scores(ratings.ratings, held, resamples=resamples, seed=seed)
     output = alignment_output(found, left_out)
     records = [
         {"people": people, "metric": metric, **_without_series(one)}

@@ -1,4 +1,4 @@
-"""Benchmarks made of one's own images; `name` is a benchmark's title, without one its folder's name."""
+"""Benchmarks built from your own images. `name` is the title of the benchmark; it defaults to the folder's name."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ def build_creval(
     settings: JudgeSettings | None = None,
     name: str = "",
 ) -> Result[Any]:
-    """Write instructions and questions for images, as CREval has them.
+    """Write instructions and questions for images, in the form of CREval.
 
-    `writer` writes the instructions, `asker` the questions, and `checker` answers them on the
-    source alone if `blind`. A call continues where an earlier one stopped.
+    `writer` writes the instructions and `asker` the questions. If `blind`, `checker` answers the questions from the
+    source image alone. The same call resumes an interrupted build.
     """
     from creval.building.creval.builder import CrevalBuilder, CrevalBuildOptions
 
@@ -56,7 +56,7 @@ def build_complex_edit(
     settings: JudgeSettings | None = None,
     name: str = "",
 ) -> Result[Any]:
-    """Write chains of atomic edits and their compounds, C1 to CN, as Complex-Edit has them."""
+    """Write chains of atomic edits and their compound instructions C1 to CN, in the form of Complex-Edit."""
     from creval.building.complex_edit.builder import ComplexEditBuilder
 
     builder = ComplexEditBuilder(
@@ -78,9 +78,9 @@ def build_complexbench(
     settings: JudgeSettings | None = None,
     name: str = "",
 ) -> Result[Any]:
-    """Write parallel and chained steps, as ComplexBench-Edit has them.
+    """Write parallel and chained steps, in the form of ComplexBench-Edit.
 
-    Objects come from COCO's annotations (`coco`) or from a `detector`.
+    Objects are read from COCO annotations (`coco`) or found by a `detector`.
     """
     from creval.building.complexbench.builder import ComplexBenchBuilder
     from creval.building.complexbench.edit_types import LEVELS
@@ -115,7 +115,7 @@ def build_ice(
     settings: JudgeSettings | None = None,
     name: str = "",
 ) -> Result[Any]:
-    """Write items of ICE-Bench's tasks: images described, templates filled in."""
+    """Write items for the tasks of ICE-Bench from captions of the images and filled-in templates."""
     from creval.building.ice.builder import IceBuilder, IceBuildOptions
 
     wish = IceBuildOptions(
@@ -137,19 +137,19 @@ def _build(builder: Any, out: str | Path, name: str) -> Result[Any]:
     with ProgressLine() as line:
         done = builder.run(watch_calls(line, "building"))
     stopped = f" It stopped: {done.stopped}." if done.stopped else ""
-    said = f"{pluralise(builder.item_count, builder.unit)} for {out}, {len(done.left_out):,} left out.{stopped}"
+    summary = f"{pluralise(builder.item_count, builder.unit)} for {out}, {len(done.left_out):,} left out.{stopped}"
     records = [{"name": name, "reason": reason} for name, reason in done.left_out.items()]
-    return Result(done, CommandOutput([said], [], {"left_out": dict(done.left_out)}, list(done.notes)), records)
+    return Result(done, CommandOutput([summary], [], {"left_out": dict(done.left_out)}, list(done.notes)), records)
 
 
 def object_finder(source: Path, folder: Path, coco: str | Path | None, detector: str | None) -> DetectObjects:
-    """Return what tells which objects are in images: annotations, or a detector."""
+    """Return a function that finds the objects in images, from COCO annotations or with a detector."""
     from creval.building.complexbench.objects import Detections
 
     if (coco is None) == (detector is None):
-        raise CrevalError("give `coco` FILE, or `metric_models` boxes=MODEL to let a detector look.")
+        raise CrevalError("give either `coco` FILE or `metric_models` boxes=MODEL, an object detector.")
 
-    def look(names: Sequence[str]) -> Detections:
+    def find_objects(names: Sequence[str]) -> Detections:
         if coco is not None:
             from creval.benchmarks.complexbench_edit.coco_boxes import read_objects_by_filename
 
@@ -160,7 +160,7 @@ def object_finder(source: Path, folder: Path, coco: str | Path | None, detector:
         find: Callable[..., Any] = ObjectDetector(str(detector)).find_boxes
         paths = {name: source / name for name in names}
         with ProgressLine() as line:
-            watch = count_progress(line, "pictures looked at")
+            watch = count_progress(line, "images searched")
             return detect_objects(folder, paths, str(detector), find, watch)
 
-    return look
+    return find_objects

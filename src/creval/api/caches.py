@@ -1,4 +1,4 @@
-"""What creval keeps for all runs: answers that were paid for, and files made from files."""
+"""The caches that all runs share: replies of judges, and files derived from other files."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from creval.store.answer_cache import AnswerCache, JudgeShare
 
 
 def cache() -> Result[Sequence[JudgeShare]]:
-    """Say where the cache is, how many answers of which judge it holds, how large it is, and what else lies there."""
-    kept = AnswerCache()
-    shares = kept.list_judges()
-    folder, size = cache_folder(), _file_size(kept.path)
-    others = {path.name: _folder_size(path) for path in _subfolders(folder) if path != kept.path.parent}
+    """Show the location and size of the answer cache, the answers of each judge, and the other cache folders."""
+    store = AnswerCache()
+    shares = store.list_judges()
+    folder, size = cache_folder(), _file_size(store.path)
+    others = {path.name: _folder_size(path) for path in _subfolders(folder) if path != store.path.parent}
     answers = sum(share.answers for share in shares)
-    said = [f"{pluralise(answers, 'answer')} in {kept.path}, {format_bytes(size)}."]
+    summary = [f"{pluralise(answers, 'answer')} in {store.path}, {format_bytes(size)}."]
     if not shares:
-        said = [f"No answers are cached yet; they will be in {kept.path}."]
+        summary = [f"No answers are cached yet. They will be stored in {store.path}."]
     rows = [
         [
             escape_control(share.judge),
@@ -37,32 +37,36 @@ def cache() -> Result[Sequence[JudgeShare]]:
         ]
         for share in shares
     ]
-    heads = ["judge", "answers", "bytes", "had cost", "oldest", "newest"]
+    heads = ["judge", "answers", "bytes", "original cost", "oldest", "newest"]
     tables = [OutputTable(heads, rows)] if rows else []
     if others:
         grid = [[escape_control(name), format_bytes(taken)] for name, taken in others.items()]
-        tables.append(OutputTable(["derived files (made again when needed)", "bytes"], grid))
+        tables.append(OutputTable(["derived files (recreated when needed)", "bytes"], grid))
     records = [share._asdict() for share in shares]
-    data = {"folder": str(folder), "file": str(kept.path), "bytes": size, "judges": records, "folders": others}
-    return Result(shares, CommandOutput(list(map(escape_control, said)), tables, data), records)
+    data = {"folder": str(folder), "file": str(store.path), "bytes": size, "judges": records, "folders": others}
+    return Result(shares, CommandOutput(list(map(escape_control, summary)), tables, data), records)
 
 
 def prune_cache(
     *, older_than: float | None = None, max_bytes: float | None = None, judge: str | None = None
 ) -> Result[int]:
-    """Delete cached answers: older than so many seconds, the oldest beyond a size, or those of one judge."""
+    """Delete cached answers and return how many were deleted.
+
+    Deletes answers older than `older_than` seconds, then the oldest until the file has at most `max_bytes`. With
+    `judge`, only answers of this judge are deleted: all of them if nothing else is given.
+    """
     if older_than is None and max_bytes is None and judge is None:
-        raise CrevalError("say what to delete: `older_than` 30d, `to` 1GB or `judge` openai:gpt-4o.")
-    kept = AnswerCache()
-    known = [share.judge for share in kept.list_judges()]
+        raise CrevalError("give what to delete: `older_than` 30d, `to` 1GB or `judge` openai:gpt-4o.")
+    store = AnswerCache()
+    known = [share.judge for share in store.list_judges()]
     named = None if judge is None else judge_identity(judge)
     if named is not None and named not in known:
-        others = f"only of {', '.join(known)}" if known else "and none of other judges"
-        raise CrevalError(f"the cache holds no answers of {named!r}, {others}.")
-    deleted = kept.prune(older_than=older_than, max_bytes=max_bytes, judge=named)
-    size = _file_size(kept.path)
-    said = f"{pluralise(deleted, 'answer')} deleted; the file has {format_bytes(size)} now."
-    return Result(deleted, CommandOutput([said], [], {"deleted": deleted, "bytes": size}))
+        others = f"only of {', '.join(known)}" if known else "nor of any other judge"
+        raise CrevalError(f"the cache has no answers of {named!r}, {others}.")
+    deleted = store.prune(older_than=older_than, max_bytes=max_bytes, judge=named)
+    size = _file_size(store.path)
+    summary = f"{pluralise(deleted, 'answer')} deleted; the file now takes {format_bytes(size)}."
+    return Result(deleted, CommandOutput([summary], [], {"deleted": deleted, "bytes": size}))
 
 
 def _day(seconds: float) -> str:

@@ -1,4 +1,4 @@
-"""A benchmark of one's own samples, begun from images or from a table."""
+"""Set up a benchmark of your own samples from images or a table."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from creval.core.formatting import escape_control, pluralise
 from creval.reporting.output import CommandOutput
 from creval.reporting.result import Result
 
-_MAX_SHOWN = 3  # places that are named for each problem
+_MAX_SHOWN = 3  # places shown for each problem
 
 
 def init_samples(
@@ -23,10 +23,10 @@ def init_samples(
     questions: bool = False,
     name: str = "",
 ) -> Result[SampleTable]:
-    """Begin a benchmark of one's own samples in a folder, or check the one that is there.
+    """Create a benchmark of your own samples in a folder, or check an existing one.
 
-    `images` is a folder, `table` a CSV or JSONL file of samples; images that lie elsewhere are copied. With
-    `questions`, a table of yes/no questions to fill in is written. `name` is the benchmark's title.
+    `images` is a folder of images, `table` a CSV or JSONL file of samples. Images outside of the folder are copied
+    into it. `questions` also writes a table of yes/no questions to fill in. `name` is the benchmark's title.
     """
     if not str(folder):
         raise CrevalError("give the folder of a benchmark.")

@@ -1,4 +1,4 @@
-"""Arguments of the Python API: paths or opened objects."""
+"""Argument types of the Python API: paths or opened objects."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from creval.judges.judge_spec import JudgeSpec
 from creval.store import Run, open_run
 
 RunLike = str | Path | Run
-"""The folder of a run, or a run that is open. An open one stays open."""
+"""The folder of a run, or an open run, which stays open."""
 BenchmarkLike = str | Path | Benchmark
-"""The folder of a benchmark, or a benchmark that is open."""
+"""The folder of a benchmark, or an opened benchmark."""
 JudgeLike = JudgeSpec
-"""A judge's spec, such as `openai:gpt-4o`, a judge, a function, or several of them as a panel."""
+"""A judge's spec such as `openai:gpt-4o`, a judge object, a function, or several of these as a panel."""
 EditorLike = str | Editor | Callable[..., Any]
-"""An editor's spec, such as `openai:gpt-image-1`, an editor, or a function that edits."""
+"""An editor's spec such as `openai:gpt-image-1`, an editor object, or a function that edits an image."""
 
 
 @contextmanager
 def opened_run(run: RunLike, *, labels: bool = True) -> Iterator[Run]:
-    """Open a run and close it at the end; leave a run alone that is open already."""
+    """Open a run and close it at the end. A run that is already open stays open."""
     if isinstance(run, Run):
         yield run
         return
@@ -38,7 +38,7 @@ def opened_run(run: RunLike, *, labels: bool = True) -> Iterator[Run]:
 
 
 def as_benchmark(bench: BenchmarkLike, protocol: str | None = None) -> Benchmark:
-    """Return a benchmark, opened if need be."""
+    """Return a benchmark. A folder is opened."""
     if isinstance(bench, Benchmark):
         if protocol is not None:
             raise CrevalError("`protocol` goes with the folder of a benchmark: open_benchmark(folder, protocol).")
@@ -47,10 +47,10 @@ def as_benchmark(bench: BenchmarkLike, protocol: str | None = None) -> Benchmark
 
 
 def read_ratings(human: str | Path, scale: str | None, run: Run | None = None) -> HumanRatings:
-    """Read what people said, about models by the names that an open run has for them."""
-    said = read_human_ratings(str(human), None if scale is None else parse_rating_scale(scale))
+    """Read human ratings from a file. With an open run, models get the names (or labels) that it uses."""
+    found = read_human_ratings(str(human), None if scale is None else parse_rating_scale(scale))
     if run is None or not run.labels:
-        return said
+        return found
     name = run.resolve_model
     ratings = tuple(
         replace(
@@ -58,13 +58,13 @@ def read_ratings(human: str | Path, scale: str | None, run: Run | None = None) -
             edits=tuple(edit._replace(model=name(edit.model)) for edit in one.edits),
             choice=one.choice and name(one.choice),
         )
-        for one in said.ratings
+        for one in found.ratings
     )
-    return replace(said, ratings=ratings)
+    return replace(found, ratings=ratings)
 
 
 def editor_spec(editor: EditorLike) -> Any:
-    """Return what `open_editor` takes. A function runs in a thread of this process."""
+    """Return an editor as `open_editor` takes it. A function will run in a thread of this process."""
     if isinstance(editor, str | Editor):
         return editor
     module, name = getattr(editor, "__module__", ""), getattr(editor, "__name__", "")

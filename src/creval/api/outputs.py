@@ -1,4 +1,4 @@
-"""A run to show and to pass on: plots, a page, an export, a viewer."""
+"""Outputs of a run: plots, an HTML report, an export, and the viewer."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ if TYPE_CHECKING:
     from creval.stats.scorecard import Scorecard
 
 PLOT_KINDS = {
-    "radar": "strong here, weak there: the groups of a level around a circle",
-    "forest": "how sure: every model with its interval, and who cannot be told apart",
-    "plane": "following against keeping (IF and VC, or IP)",
-    "weights": "who is best under which weights of three metrics",
+    "radar": "strengths and weaknesses in the groups of a level, around a circle",
+    "forest": "every model with its interval, and the models that cannot be told apart",
+    "plane": "instruction following against consistency (IF against VC or IP)",
+    "weights": "the best model for each weighting of three metrics",
     "complexity": "each metric over the ordered groups of a level, such as C1 to C8",
-    "repeats": "how much a score varies when it is measured again",
-    "groups": "dots with intervals for each group of any level",
-    "cost": "the score over what an edit costs or how long it takes, and one model's strategies",
+    "repeats": "variation of scores between repeated measurements",
+    "groups": "scores with intervals for each group of any level",
+    "cost": "score against the cost or time of an edit, with the strategies of one model connected",
 }
-"""Kinds of plots, with what each shows."""
+"""Kinds of plots, each with a description."""
 _KINDS_WITH_LEVEL = ("radar", "groups", "complexity")
 
 
@@ -46,10 +46,10 @@ def plot(
     scale: str | None = None,
     **scoring: Unpack[ScoringOptions],
 ) -> Figure:
-    """Draw a run: radar, forest, plane, weights, complexity, repeats, groups or cost.
+    """Plot a run. `kind` is radar, forest, plane, weights, complexity, repeats, groups or cost.
 
-    Returns a figure of matplotlib, and writes it to `out` (.svg, .png or .pdf) if that is given.
-    `human` marks in `weights` those that people agree with most.
+    Returns a matplotlib figure and, if `out` is given, saves it there (.svg, .png or .pdf). For `weights`, `human` is a
+    CSV file of ratings; the weights that agree best with them are marked.
     """
     from creval.reporting import plots
     from creval.store.provenance import read_provenance
@@ -77,14 +77,14 @@ def plot(
                 made = _draw(kind, card, level or "", tuple(metrics), about, len(scoring.get("models") or ()))
     if out is not None:
         plots.save_figure(made, out)
-    if in_notebook():  # show figures that are a cell's result
+    if in_notebook():  # otherwise a figure that is a cell's result is not shown
         tools: Any = import_module("IPython.core.pylabtools")
         tools.select_figure_formats(import_module("IPython").get_ipython(), {"png"})
     return made
 
 
 def _draw(kind: str, card: Scorecard, level: str, metrics: tuple[str, ...], about: str, model_count: int) -> Figure:
-    """Draw a scorecard; models that were named are all shown."""
+    """Draw a scorecard. Models given by name are all shown."""
     from creval.reporting import plots
 
     if kind == "plane":
@@ -96,8 +96,8 @@ def _draw(kind: str, card: Scorecard, level: str, metrics: tuple[str, ...], abou
         return draw(card, level, metrics=metrics, about=about)
     if model_count > len(plots.COLOURS):
         raise CrevalError(
-            f"{model_count} models cannot be told apart here: name up to {len(plots.COLOURS)}, or draw a "
-            "forest, which has room for any number."
+            f"{model_count} models are too many for the colours of this plot: give up to {len(plots.COLOURS)}, or use "
+            "forest, which takes any number."
         )
     return draw(card, level, metrics=metrics, about=about, max_models=model_count)
 
@@ -112,7 +112,7 @@ def _draw_weights(run: Run, card: Scorecard, about: str, human: str | Path | Non
         return plots.ternary(found, about=about)
     agreed, _ = find_agreeing_weights(read_ratings(human, scale, run).ratings, card.table, found)
     if not agreed:
-        raise CrevalError(f"`human` {human}: too few ratings of this run's edits to tell anything.")
+        raise CrevalError(f"`human` {human}: too few ratings of this run's edits to fit weights.")
     people = {name: one.best for name, one in agreed.items()}
     return plots.ternary(found, people=people, about=about)
 
@@ -128,7 +128,7 @@ def _draw_repeats(run: Run, scoring: ScoringOptions) -> Figure:
     without_effect = ("exclude", False, None)
     given = [name for name, value in scoring.items() if name not in ("seed", "resamples")]
     if any(scoring.get(name) not in without_effect for name in given):
-        raise CrevalError("repeats are of all a run's measurements: only `seed` goes with it.")
+        raise CrevalError("`repeats` uses all measurements of a run: only `seed` goes with it.")
     found, manifest = measure_repeat_variation(run, scoring.get("seed", 0)), run.manifest
     judge = f", judge {describe_judge(manifest['judge'])}" if manifest["judge"] else ""
     return plots.repeat_variation(
@@ -144,9 +144,10 @@ def report(
     samples: int = 6,
     **scoring: Unpack[ScoringOptions],
 ) -> Path:
-    """Write a page: the answer in words, tables, plots, and samples to look at. Return its path.
+    """Write an HTML report with findings, tables, plots and example samples. Return its path.
 
-    `images` are thumbnails `inside` the page, or a `link` to the files; `samples` is how many of each kind are shown.
+    `images` is `inside` to embed thumbnails in the page, or `link` to link to the image files. `samples` is the number
+    of samples to show of each kind.
     """
     from creval.core.files import atomic_write
     from creval.reporting.html import report_page
@@ -174,9 +175,9 @@ def report(
 def export(
     run: RunLike, out: str | Path, *, force: bool = False, **scoring: Unpack[ScoringOptions]
 ) -> tuple[Path, ...]:
-    """Write verdicts and scores as Parquet and CSV, tables to paste, and a JSON. Return the files.
+    """Write verdicts and scores as Parquet and CSV, tables as Markdown and LaTeX, and a JSON file. Return the paths.
 
-    A folder that holds other things is refused without `force`.
+    A folder that contains other files is an error without `force`.
     """
     from creval.reporting.export import check_export_folder, export_run
 
@@ -203,10 +204,10 @@ def view(
     token: bool = False,
     **scoring: Unpack[ViewOptions],
 ) -> None:
-    """Serve a run for a browser until interrupted: scores, samples, questions, answers, images.
+    """Serve web pages of a run until interrupted: scores, samples, questions, answers and images.
 
-    A folder that holds runs is served as a list of them. The pages need a link with a token on any `host` but
-    loopback, and there with `token`.
+    For a folder of runs, serve a list of them. On a `host` other than loopback, the pages can only be opened by a link
+    with a token; `token` requires it on loopback as well.
     """
     from creval.core.formatting import escape_control
     from creval.web.common.server import serve_app
@@ -222,7 +223,7 @@ def view(
             viewer.app,
             lambda note: print(note, file=sys.stderr, flush=True),
             f"viewing {escape_control(str(run if isinstance(run, str) else folder))}",
-            "Whoever has the link can see the run.",
+            "Anyone with the link can see the run.",
             open_browser,
             token,
         )

@@ -1,4 +1,4 @@
-"""Changes of a run: a model renamed, removed, or shown under another name."""
+"""Changes to a run: rename, remove or relabel a model."""
 
 from __future__ import annotations
 
@@ -15,40 +15,40 @@ from creval.store.model_changes import count_model_replies, delete_model, rename
 
 
 def rename(run: str | Path, old: str, new: str) -> Result[int]:
-    """Give a model of a run another name. `judge` goes on with edits of the new name; nothing is asked again."""
+    """Rename a model of a run. `judge` then continues with edits under the new name and asks no question again."""
     with _open_for_change(run) as store:
         count = rename_model(store, old, new)
     shown = escape_control(new)
-    said = (
+    summary = (
         f"{escape_control(old)} is now {shown}, with {pluralise(count, 'edit')}. From now on, judge its folder as "
         f"--edits {shlex.quote(f'{shown}=FOLDER')}."
     )
-    return Result(count, CommandOutput([said], [], {"old": old, "new": new, "edits": count}))
+    return Result(count, CommandOutput([summary], [], {"old": old, "new": new, "edits": count}))
 
 
 def remove(run: str | Path, model: str) -> Result[int]:
-    """Delete a model from a run, with its edits' entries and all that was said about them. Image files stay."""
+    """Delete a model from a run, with the records of its edits and all answers about them. Image files remain."""
     with _open_for_change(run) as store:
         count = delete_model(store, model)
-    said = f"{escape_control(model)} is removed, with {pluralise(count, 'edit')}; its image files are kept."
-    return Result(count, CommandOutput([said], [], {"model": model, "edits": count}))
+    summary = f"{escape_control(model)} is removed, with {pluralise(count, 'edit')}; its image files are not deleted."
+    return Result(count, CommandOutput([summary], [], {"model": model, "edits": count}))
 
 
 def label(run: str | Path, labels: Mapping[str, str]) -> dict[str, str]:
-    """Show models under other names in all tables, plots and pages; an empty one takes a label back."""
+    """Set the names under which tables, plots and pages show models. An empty name removes a label."""
     with _open_for_change(run) as store:
         return set_labels(store, labels)
 
 
 def count_replies(run: str | Path, model: str) -> int:
-    """Return how many replies a run holds about a model."""
+    """Return the number of replies about a model in a run."""
     with _open_for_change(run) as store:
         return count_model_replies(store, model)
 
 
 def _open_for_change(run: str | Path) -> RunWriter:
     if not (Path(run) / DATABASE).is_file():
-        raise CrevalError(f"{run} is not a run: it holds no {DATABASE}.")
+        raise CrevalError(f"{run} is not a run: it has no {DATABASE}.")
     store = RunWriter(run)
     if "protocol" not in store.manifest:
         store.close()

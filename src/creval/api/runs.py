@@ -1,4 +1,4 @@
-"""Making edits, and asking judges and metrics about them."""
+"""Edit images, judge and measure the edits, replay recorded answers, and calibrate judges."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 def watch_calls(line: ProgressLine, what: str) -> Callable[[Progress], None]:
-    """Return a callback that shows how many calls are done, and the time left."""
+    """Return a callback that shows the number of finished calls and the time left."""
 
     def watch(progress: Progress) -> None:
         if progress.done >= progress.calls:
@@ -59,13 +59,15 @@ def edit(
     keep_old: bool = False,
     redo: bool = False,
 ) -> Result[EditRunResult]:
-    """Edit every sample of a benchmark with a model, and keep the images in the folder `out`.
+    """Edit every sample of a benchmark with a model, and save the images in the folder `out`.
 
-    The folder's name is the model's. The same call continues where an earlier one stopped.
-    `editor` is a spec such as `openai:gpt-image-1`, an editor, or a function that takes a PIL
-    image and an `instruction` and returns a PIL image. With `draws`, each sample is edited so many times, with seeds
-    that follow each other. If the editor's code or model has changed since, the call stops, unless it is told to
-    `keep_old` images and make the missing ones with the new version, or to `redo` all of them.
+    The folder's name is the name of the model. The same call resumes an interrupted one.
+
+    `editor` is a spec such as `openai:gpt-image-1`, an editor object, or a function that takes a PIL image and an
+    `instruction` and returns a PIL image. `draws` is the number of edits per sample, made with consecutive seeds.
+
+    If the editor's code or model has changed since an earlier call, this is an error. `keep_old` keeps the existing
+    images and creates the missing ones with the new version; `redo` creates all of them again.
     """
     from creval.editing.edit_run import EditRun, StrategyOptions
     from creval.editing.session import EditSettings
@@ -92,9 +94,9 @@ def edit(
     row = [f"{done.edit_count:,}", *(f"{number:,}" for number in done.statuses.values())]
     grid = OutputTable(["edits" if draws > 1 else "samples", *done.statuses], [row], text_columns=0)
     reasons = [f"{number:,} without an image: {reason}" for reason, number in done.reasons]
-    said = f"{pluralise(done.statuses['done'], 'edit')} of {pluralise(done.sample_count, 'sample')} in {out}."
+    summary = f"{pluralise(done.statuses['done'], 'edit')} of {pluralise(done.sample_count, 'sample')} in {out}."
     data = {"samples": done.sample_count, "statuses": dict(done.statuses), "cost": done.cost}
-    return Result(done, CommandOutput([said], [grid], data, [*done.notes, *reasons]), records)
+    return Result(done, CommandOutput([summary], [grid], data, [*done.notes, *reasons]), records)
 
 
 def estimate(
@@ -106,7 +108,7 @@ def estimate(
     *,
     protocol: str | None = None,
 ) -> Result[Sequence[CostEstimate]]:
-    """Estimate calls, tokens, money and time of `judge` with the same arguments. Nothing is asked."""
+    """Estimate the calls, tokens, cost and time of `judge` with the same arguments. No calls are made."""
     from creval.judging.estimate import estimate_judge_costs
     from creval.judging.judge_run import JudgeRun
 
@@ -125,7 +127,7 @@ def estimate(
     ]
     calls = sum(one.calls for one in found)
     output = CommandOutput(
-        [f"{pluralise(calls, 'call')} to come."], [OutputTable(heads, rows)], {"estimates": records}, judging.warnings()
+        [f"{pluralise(calls, 'call')} to make."], [OutputTable(heads, rows)], {"estimates": records}, judging.warnings()
     )
     return Result(found, output, records)
 
@@ -139,9 +141,9 @@ def judge(
     *,
     protocol: str | None = None,
 ) -> Result[JudgeSummary]:
-    """Ask a judge about every edit in the folders `edits`, and keep the answers in a run.
+    """Ask a judge about every edit in the folders `edits`, and store the answers in the folder `run`.
 
-    The same call continues where an earlier one stopped. `judge` is a spec such as `openai:gpt-4o` or a judge.
+    The same call resumes an interrupted one. `judge` is a spec such as `openai:gpt-4o`, a judge object or a function.
     """
     from creval.judging.judge_run import JudgeRun
     from creval.reporting.commands.early_stopping_output import early_stopping_output
@@ -149,12 +151,12 @@ def judge(
     judging = JudgeRun(as_benchmark(bench, protocol), edits, judge, run, settings)
     with ProgressLine() as line:
         done = judging.run(watch_calls(line, "judging"))
-    settled = [] if done.outcome is None else early_stopping_output(done.outcome).sentences
-    said = f"{done.expected_answers - done.unanswered:,} of {done.expected_answers:,} answers came"
-    stopped = f", then it stopped: {done.stopped}" if done.stopped else ""
+    stopping = [] if done.outcome is None else early_stopping_output(done.outcome).sentences
+    summary = f"{done.expected_answers - done.unanswered:,} of {done.expected_answers:,} answers received"
+    stopped = f", then the run stopped: {done.stopped}" if done.stopped else ""
     reasons = [f"{number:,} unanswered: {reason}" for reason, number in done.reasons]
     notes = [*judging.warnings(), *done.notes, *filter(None, [done.cache_sentence]), *reasons]
-    return _answers_result(done, done.statuses, [f"{said}{stopped}.", *settled], notes)
+    return _answers_result(done, done.statuses, [f"{summary}{stopped}.", *stopping], notes)
 
 
 def replay(
@@ -167,9 +169,9 @@ def replay(
     stopping_rule: StoppingRule | None = None,
     seed: int = 0,
 ) -> Result[ReplaySummary]:
-    """Read recorded answers into a run.
+    """Create a run from recorded answers.
 
-    With a `stopping_rule`, also say how many answers would have been enough; `seed` gives the order of the samples.
+    With a `stopping_rule`, also report how many answers would have been enough; `seed` sets the order of the samples.
     """
     from creval.judging.replay_run import replay as replay_answers
     from creval.reporting.commands.early_stopping_output import early_stopping_output
@@ -178,10 +180,10 @@ def replay(
         as_benchmark(bench), answers, run, raw=raw, models=models, track=track, stopping_rule=stopping_rule, seed=seed
     )
     statuses = {model: {str(status): n for status, n in of.items()} for model, of in done.statuses.items()}
-    settled = [] if done.outcome is None else early_stopping_output(done.outcome).sentences
+    stopping = [] if done.outcome is None else early_stopping_output(done.outcome).sentences
     notes = [f"no answers in {path}: {reason}" for path, reason in done.unreadable_files.items()]
-    said = f"Answers of {done.recording.judge} about {pluralise(len(statuses), 'model')}."
-    return _answers_result(done, statuses, [said, *settled], notes)
+    summary = f"Answers of {done.recording.judge} about {pluralise(len(statuses), 'model')}."
+    return _answers_result(done, statuses, [summary, *stopping], notes)
 
 
 def _answers_result(
@@ -212,10 +214,10 @@ def measure(
     wanted: Sequence[str] = (),
     removed: Sequence[str] = (),
 ) -> Result[Sequence[MeasuredEdit]]:
-    """Measure images: a source and its edit, one image, or the folders `edits` of a benchmark.
+    """Compute metrics of images: of a source and its edit, of one image, or of the folders `edits` of a benchmark.
 
-    `metrics` are names (`creval.registry.metrics.names()`) or opened metrics by name. The folder
-    `cache` keeps features that models compute. `mask`, captions and texts go with `images`.
+    `metrics` are names (see `creval.registry.metrics.names()`) or a mapping of names to opened metrics. `cache` is a
+    folder that stores the features computed by models. `mask`, captions, `wanted` and `removed` go with `images`.
 
     >>> import creval
     >>> creval.measure("ssim", "source.png", "edit.png").frame()    # doctest: +SKIP
@@ -232,24 +234,24 @@ def measure(
         opened = open_image_metrics([metrics] if isinstance(metrics, str) else metrics, metric_models or {})
     require_used_slots(metric_models or {}, opened)
     if bool(images) == bool(edits and bench is not None):
-        raise CrevalError("give what to measure: one or two images, or `edits` and `bench`.")
+        raise CrevalError("nothing to measure, or too much: give one or two images, or `edits` and `bench`.")
     if images:
         texts = {name: tuple(of) for name, of in (("wanted", wanted), ("removed", removed)) if of}
         captions = {"source": source_caption, "target": caption}
         done = [measure_images(opened, images, mask=mask, captions=captions, texts=texts)]
     else:
-        assert bench is not None  # noqa: S101 (it is checked above)
-        benchmark, kept = as_benchmark(bench), None
+        assert bench is not None  # noqa: S101 (checked above)
+        benchmark, cache_file = as_benchmark(bench), None
         if cache is not None:
             Path(cache).mkdir(parents=True, exist_ok=True)
-            kept = FeatureCacheFile(cache)
+            cache_file = FeatureCacheFile(cache)
         try:
             with ProgressLine() as line:
                 watch = count_progress(line, "edits measured")
-                done = measure_edits(benchmark, edits, opened, FeatureCache(kept), limit=limit, on_progress=watch)
+                done = measure_edits(benchmark, edits, opened, FeatureCache(cache_file), limit=limit, on_progress=watch)
         finally:
-            if kept is not None:
-                kept.close()
+            if cache_file is not None:
+                cache_file.close()
     infos = [metric.info for metric in opened.values()]
     names = {"system": "model", "gauge": "metric"}
     rows = [row for one in done for info in infos for row in measurement_rows(one, info)]
@@ -269,10 +271,10 @@ def calibrate(
     dry_run: bool = False,
     on_estimate: Callable[[Sequence[CostEstimate]], None] | None = None,
 ) -> Result[Mapping[str, TrialAnswers]] | None:
-    """Ask a judge questions whose answers are known, and say what to trust it for.
+    """Measure a judge's error rates on questions with known answers.
 
-    Writes the rates to `out` (.json), for `score(run, correct=out)`, and a page beside it. `on_estimate` is told the
-    cost before anything is asked; with `dry_run` nothing is, and the result is None.
+    Writes the rates to `out` (.json), for `score(run, correct=out)`, and an HTML page next to it. `on_estimate` is
+    called with the estimated costs before the first call. With `dry_run`, no calls are made and the result is None.
     """
     from creval.core.files import atomic_write
     from creval.judging.calibration_run import CalibrationRun

@@ -1,4 +1,4 @@
-"""Touchstone's benchmark, and its editors' edits, drawn by all cores."""
+"""Build a touchstone benchmark, and the edits of simulated editors, on all cores."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from creval.touchstone.samples import TouchstoneSample, make_samples
 from creval.touchstone.simulated_edits import SIMULATED_EDITORS, simulate_edit
 
 ProgressCallback = Callable[[int, int], None]
-"""Told how many pictures are drawn, of how many."""
+"""Called with the number of images drawn and their total number."""
 
 
 def build_touchstone(
@@ -26,13 +26,15 @@ def build_touchstone(
     editors: Iterable[str] = SIMULATED_EDITORS,
     on_progress: ProgressCallback | None = None,
 ) -> list[TouchstoneSample]:
-    """Draw a benchmark into a folder, and where `edits` is given each editor's edits into its own
-    folder there. The same seed gives the same pictures and questions."""
+    """Draw a benchmark into a folder. The same seed gives the same images and questions.
+
+    With `edits`, also draw the edits of each editor into a subfolder of it.
+    """
     folder, edits = Path(folder), None if edits is None else Path(edits)
     if folder.exists() and not folder.is_dir():
         raise CrevalError(f"{folder} is a file; give a folder.")
     if folder.is_dir() and any(folder.iterdir()):
-        raise CrevalError(f"{folder} is there already and not empty; give another `out`.")
+        raise CrevalError(f"{folder} already exists and is not empty; give another `out`.")
     made = make_samples(samples, seed)
     names = list(editors) if edits is not None else []
     jobs = partial(_draw_sample, folder, edits or folder, names, seed)
@@ -41,7 +43,7 @@ def build_touchstone(
         for done, _ in enumerate(parallel_map(jobs, made), 1):
             if on_progress is not None:
                 on_progress(done * images, len(made) * images)
-    except BaseException:  # half a benchmark is none, and would be in the way
+    except BaseException:  # do not leave an incomplete benchmark behind
         shutil.rmtree(folder, ignore_errors=True)
         raise
     write_sample_list(folder, made)
@@ -53,7 +55,7 @@ def _draw_sample(folder: Path, edits: Path, editors: Sequence[str], seed: int, s
     for editor in editors:
         path = edits / editor / f"{sample.id}.png"
         scene = simulate_edit(sample, editor, seed)
-        if scene == sample.source:  # what has not changed is not drawn again
+        if scene == sample.source:  # copying is faster than drawing again
             path.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(folder / "image" / path.name, path)
         else:

@@ -1,5 +1,4 @@
-"""Touchstone on disk: a benchmark in the layout of CREval's release, and pictures that carry the
-scene that they show."""
+"""Touchstone on disk: a benchmark in the layout of CREval's release. Each PNG file contains its scene as text."""
 
 from __future__ import annotations
 
@@ -21,8 +20,8 @@ from creval.touchstone.scene import IMAGE_SIDE, Extra, Scene, SmallObject
 from creval.touchstone.scene_questions import parse_check
 
 SCENES_FILE = "touchstone.json"
-"""The file in a benchmark's folder that says what its sources show and what is asked for."""
-_PNG_TEXT_KEY = "creval scene"  # of the text in a PNG file
+"""File in a benchmark's folder with the scenes of the sources and the requirements of the instructions."""
+_PNG_TEXT_KEY = "creval scene"  # of the text chunk in a PNG file
 
 
 def write_touchstone_sample(folder: Path, sample: TouchstoneSample) -> None:
@@ -47,7 +46,7 @@ def _question_entry(position: int, asked: TouchstoneQuestion) -> dict[str, objec
 
 
 def write_sample_list(folder: Path, samples: Iterable[TouchstoneSample]) -> None:
-    """Write what makes a folder of samples a benchmark; the last thing to be written."""
+    """Write the list of samples. This comes last, because it makes the folder a benchmark."""
     entries, scenes = [], []
     for number, sample in enumerate(samples, 1):
         entries.append(
@@ -84,12 +83,11 @@ def _changes_to_json(changes: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def read_touchstone_samples(folder: Path) -> list[TouchstoneSample]:
-    """The samples of a benchmark that `write_sample_list` wrote."""
+    """Read the samples of a benchmark written by `write_sample_list`."""
     path = folder / SCENES_FILE
     if not path.is_file():
         raise CrevalError(
-            f"{folder} holds no {SCENES_FILE}: only touchstone knows what its pictures show "
-            "(`creval build touchstone` makes one)."
+            f"{folder} has no {SCENES_FILE}: this needs a touchstone benchmark (`creval build touchstone` creates one)."
         )
     return [_parse_sample(folder, entry) for entry in read_json(path)]
 
@@ -121,7 +119,7 @@ def _parse_sample(folder: Path, entry: Mapping[str, Any]) -> TouchstoneSample:
 
 
 def save_scene(scene: Scene, path: Path) -> None:
-    """Draw a scene into a file."""
+    """Draw a scene and save it as a PNG file."""
     save_image(draw_scene(scene), scene, path)
 
 
@@ -131,7 +129,7 @@ def save_image(image: Image.Image, scene: Scene, path: Path) -> None:
 
 
 def encode_png(image: Image.Image, scene: Scene) -> bytes:
-    """Return a PNG file that also says, in a text beside the pixels, what it shows."""
+    """Return a PNG file that contains the scene as text."""
     text = PngImagePlugin.PngInfo()
     text.add_text(_PNG_TEXT_KEY, json.dumps(scene.as_json()))
     content = io.BytesIO()
@@ -140,12 +138,12 @@ def encode_png(image: Image.Image, scene: Scene) -> bytes:
 
 
 def read_scene(content: bytes) -> Scene | None:
-    """The scene that a file of `save_scene` shows, as it says itself."""
+    """Return the scene stored in a file of `save_scene`. Returns None for other files."""
     try:
         with Image.open(io.BytesIO(content), formats=("PNG",)) as image:
             text = image.info.get(_PNG_TEXT_KEY)
         return Scene.from_json(json.loads(text)) if isinstance(text, str) else None
-    except Exception:  # a file of any kind; none but ours says anything
+    except Exception:  # the file may be of any kind and malformed in any way
         return None
 
 

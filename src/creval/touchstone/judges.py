@@ -1,5 +1,7 @@
-"""Judges for touchstone's pictures: one that knows the truth, one that is wrong at known rates, and
-one that looks at the pixels."""
+"""Judges for touchstone's images.
+
+`truth` knows the truth, `noisy` errs at known rates, and `pixel` recognises scenes from pixels.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,7 @@ from creval.touchstone.scene import Scene
 from creval.touchstone.scene_questions import Check, parse_check
 
 _NO_ANSWER = "not applicable"
-_MAX_RECOGNISED_PIXELS = 16_000_000  # of an image in each process; touchstone's have 0.6 million
+_MAX_RECOGNISED_PIXELS = 16_000_000  # bounds the memory of a process; touchstone's images have 0.6 million
 
 
 def open_touchstone_judge(spec: str, rest: str, options: JudgeOptions) -> Judge:
@@ -35,9 +37,9 @@ def open_touchstone_judge(spec: str, rest: str, options: JudgeOptions) -> Judge:
     if kind == "noisy":
         return NoisyJudge(spec, *_parse_rates(rest, field), seed=_parse_seed(parameters))
     if colon:
-        raise CrevalError(f"`{field}` {spec}: {kind} takes nothing behind its name.")
+        raise CrevalError(f"`{field}` {spec}: {kind} takes no arguments after its name.")
     for name in parameters:
-        raise CrevalError(f"`parameters` {name}: {kind} has nothing to set.")
+        raise CrevalError(f"`parameters` {name}: {kind} has no parameters.")
     return TruthJudge(spec) if kind == "truth" else PixelJudge(spec)
 
 
@@ -48,8 +50,7 @@ def _parse_rates(given: str, field: str) -> tuple[float, float]:
         sensitivity = specificity = -1.0
     if not (0 <= sensitivity <= 1 and 0 <= specificity <= 1):
         raise CrevalError(
-            f"`{field}` noisy:{given}: give its sensitivity and its specificity, each from 0 to 1, "
-            "such as noisy:0.9,0.8."
+            f"`{field}` noisy:{given}: give sensitivity and specificity, each from 0 to 1, such as noisy:0.9,0.8."
         )
     return sensitivity, specificity
 
@@ -64,10 +65,12 @@ def _parse_seed(parameters: Mapping[str, Any]) -> int:
 
 
 class _SceneJudge(Judge):
-    """A judge that answers touchstone's questions, one by one. What it says where it does not know
-    the pictures is `unknown_image_reason`."""
+    """Base class of judges that answer touchstone's questions from scenes.
 
-    unknown_image_reason = "one of these pictures is not of touchstone's drawing"
+    `unknown_image_reason` is the explanation if a scene is unknown.
+    """
+
+    unknown_image_reason = "one of these images was not drawn by touchstone"
 
     vision = VisionSpec("touchstone", None, lambda _width, _height: 0)
     supports_n = True
@@ -80,9 +83,9 @@ class _SceneJudge(Judge):
 
     async def ask(self, request: JudgeRequest) -> JudgeResponse:
         if request.scale is None or request.scale.name != "yes/no" or not request.is_structured:
-            raise ProviderUnusable(f"{self.name} answers yes/no questions, with a word of explanation.")
+            raise ProviderUnusable(f"{self.name} answers only yes/no questions with explanations.")
         if sorted(request.image_roles) != ["edit", "source"]:
-            raise ProviderUnusable(f"{self.name} looks at a source and its edit, and nothing else.")
+            raise ProviderUnusable(f"{self.name} needs exactly two images: a source and its edit.")
         seen = dict(zip(request.image_roles, request.images, strict=True))
         scenes = await self._scenes(seen["source"], seen["edit"])
         checks = [parse_check(question) for question in request.questions]
@@ -97,13 +100,13 @@ class _SceneJudge(Judge):
 
     @abstractmethod
     async def _scenes(self, source: EncodedImage, edit: EncodedImage) -> tuple[Scene, Scene] | None:
-        """What both pictures show; none where that is not known."""
+        """Return the scenes of both images. Returns None if one of them is unknown."""
 
     def _entry(
         self, check: Check | None, scenes: tuple[Scene, Scene] | None, request: JudgeRequest, repeat: int
     ) -> dict[str, str]:
         if check is None:
-            return {"explanation": "this is none of touchstone's questions", "answer": _NO_ANSWER}
+            return {"explanation": "this is not one of touchstone's questions", "answer": _NO_ANSWER}
         if scenes is None:
             return {"explanation": self.unknown_image_reason, "answer": _NO_ANSWER}
         answer = self._answer(check, *scenes, request, repeat)
@@ -121,9 +124,9 @@ class _SceneJudge(Judge):
 
 
 class TruthJudge(_SceneJudge):
-    """Reads what the pictures show in the files that they come in."""
+    """Judge that reads the scenes stored in the image files."""
 
-    unknown_image_reason = "one of these files does not say what it shows; `image_fit` would take that away"
+    unknown_image_reason = "one of these files has no stored scene; note that `image_fit` removes it"
 
     async def _scenes(self, source: EncodedImage, edit: EncodedImage) -> tuple[Scene, Scene] | None:
         before, after = read_scene(source.content), read_scene(edit.content)
@@ -131,7 +134,10 @@ class TruthJudge(_SceneJudge):
 
 
 class NoisyJudge(TruthJudge):
-    """The truth, wrong at known rates: of what is so it denies some, of what is not it affirms some."""
+    """Judge with known error rates.
+
+    It affirms true statements at the rate `sensitivity`, and denies false ones at the rate `specificity`.
+    """
 
     def __init__(self, name: str, sensitivity: float, specificity: float, *, seed: int = 0) -> None:
         super().__init__(name)
@@ -144,17 +150,16 @@ class NoisyJudge(TruthJudge):
     def _answer(self, check: Check, source: Scene, edit: Scene, request: JudgeRequest, repeat: int) -> bool:
         truth = super()._answer(check, source, edit, request, repeat)
         images = " ".join(image.digest for image in request.images)
-        # The same question about the same pictures is answered alike, whenever it is asked.
+        # The seed depends on the question and images only, so that the answer is reproducible.
         chance = random.Random(f"{self.seed} {repeat} {images} {check}")  # noqa: S311
         right = chance.random() < (self.sensitivity if truth else self.specificity)
         return truth == right
 
 
 class PixelJudge(_SceneJudge):
-    """Looks at the pixels, in processes of its own, at each picture once.
+    """Judge that recognises scenes from pixels, in its own processes. Each image is recognised once.
 
-    A source and its edits go to the same process: they show much that is alike, and what is drawn
-    to compare with one serves the next.
+    A source and its edits go to the same process, because they are similar and share cached drawings.
     """
 
     seconds_per_call = 1.0
@@ -177,13 +182,12 @@ class PixelJudge(_SceneJudge):
 
     async def _scenes(self, source: EncodedImage, edit: EncodedImage) -> tuple[Scene, Scene] | None:
         try:
-            # To the process that has the source already, or to that with the least to do.
+            # Use the process that has the source, or the least busy one.
             at = self._pool_by_source.setdefault(source.digest, min(self._pending, key=lambda n: self._pending[n]))
             before, after = await asyncio.gather(self._recognise_image(source, at), self._recognise_image(edit, at))
         except BrokenProcessPool as error:
             raise ProviderUnusable(
-                "a process that looks at pictures has ended; perhaps there was too little memory. "
-                "Repeat the command to go on."
+                "a process that recognises images has died, perhaps for lack of memory. Repeat the command to continue."
             ) from error
         return None if before is None or after is None else (before, after)
 
@@ -200,7 +204,7 @@ class PixelJudge(_SceneJudge):
 def _recognise(content: bytes) -> Scene | None:
     from creval.touchstone.recognition import recognise_scene
 
-    if math.prod(read_image_size("the picture", content)) > _MAX_RECOGNISED_PIXELS:
+    if math.prod(read_image_size("the image", content)) > _MAX_RECOGNISED_PIXELS:
         return None
     seen = recognise_scene(decode_image(content))
     return seen.scene if seen.is_recognised else None

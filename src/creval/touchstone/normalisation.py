@@ -1,6 +1,6 @@
-"""A picture as it is looked at: what disturbs it taken away, its style known, at half its size.
+"""Prepare an image for recognition: detect its style, remove banding, and halve its size.
 
-Two things are compared: colours, in styles that show them, and lines, which all styles show.
+Recognition compares colours, in styles that have them, and lines, which all styles have.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ Mask = NDArray[np.bool_]
 HALF_SIDE = IMAGE_SIDE // 2
 BLOCK_SIDE = 4
 """The side of a block of pixel art, at half size."""
-_NOISE_THRESHOLD = 8.0  # standard deviation of pixels from what is around them
+_NOISE_THRESHOLD = 8.0  # standard deviation of pixels from their neighbours
 _BANDING_THRESHOLD = 0.06
-_SURROUNDINGS_RADIUS = 6  # pixels around one that make out its surroundings
+_SURROUNDINGS_RADIUS = 6  # of the neighbourhood of a pixel
 
 
 @dataclass(frozen=True)
 class NormalisedImage:
-    """A picture at half size, in its style. `blocks` are means over 8 x 8 pixels of the whole."""
+    """An image at half size, with its style. `blocks` are means over 8 x 8 pixels of the full image."""
 
     style: str
     has_noise: bool
@@ -44,7 +44,7 @@ class NormalisedImage:
 
 
 def normalise_image(image: Image.Image) -> NormalisedImage:
-    """Look at a picture."""
+    """Prepare an image for recognition."""
     if image.size != (IMAGE_SIDE, IMAGE_SIDE):
         image = image.resize((IMAGE_SIDE, IMAGE_SIDE), Image.Resampling.LANCZOS)
     image = image.convert("RGB")
@@ -62,18 +62,18 @@ def normalise_image(image: Image.Image) -> NormalisedImage:
 
 
 def channel_mean(colours: Pixels) -> Pixels:
-    """The mean of three channels; NumPy's own takes ten times as long over so short an axis."""
+    """Return the mean of three channels. NumPy's `mean` takes ten times as long for such a short axis."""
     return (colours[..., 0] + colours[..., 1] + colours[..., 2]) / np.float32(3)
 
 
 def channel_max(colours: NDArray[Any]) -> NDArray[Any]:
-    """The largest of three channels."""
+    """Return the maximum of three channels."""
     most: NDArray[Any] = np.maximum(np.maximum(colours[..., 0], colours[..., 1]), colours[..., 2])
     return most
 
 
 def block_means(pixels: Pixels, side: int) -> Pixels:
-    """Means over squares."""
+    """Return the means over squares of pixels."""
     found: Pixels = np.zeros(1, dtype=np.float32)
     for across in range(side):
         found = found + pixels[:, across::side]
@@ -84,7 +84,7 @@ def block_means(pixels: Pixels, side: int) -> Pixels:
 
 
 def _banding_strength(pixels: NDArray[np.uint8]) -> float:
-    """How much darker every other band is than the one before it."""
+    """Return how much darker every second band of rows is than the one before it, as a difference of logarithms."""
     rows = np.log(pixels.reshape(IMAGE_SIDE, -1).mean(axis=1) + 1)
     edges = np.arange(BAND_ROWS, IMAGE_SIDE - 3, BAND_ROWS)
     steps = sum(rows[edges - k] - rows[edges + k - 1] for k in (1, 2, 3)) / 3
@@ -93,7 +93,7 @@ def _banding_strength(pixels: NDArray[np.uint8]) -> float:
 
 
 def _noise_level(channel: NDArray[np.uint8]) -> float:
-    """The deviation of pixels from their neighbours, where nothing is drawn."""
+    """Return the standard deviation of pixels from their neighbours, estimated by a median to ignore drawn lines."""
     above, here, below = (channel[at : IMAGE_SIDE - 2 + at : 5].astype(np.float32) for at in range(3))
     bend = above - 2 * here + below
     bend = bend[:, :-2] - 2 * bend[:, 1:-1] + bend[:, 2:]
@@ -118,8 +118,8 @@ def _detect_style(image: Image.Image, blocks: Pixels, noise: float) -> str:
 
 
 def _is_in_blocks(channel: Pixels, noise: float) -> bool:
-    """Whether things change at the borders of blocks of eight pixels, and not inside them."""
-    inner = channel[64 : IMAGE_SIDE - 63, 64 : IMAGE_SIDE - 63]  # what frames do not cover
+    """Return whether pixels change at the borders of 8-pixel blocks only, and not inside them."""
+    inner = channel[64 : IMAGE_SIDE - 63, 64 : IMAGE_SIDE - 63]  # frames do not cover this part
     for pixels in (inner, inner.T):
         rows = pixels[:-1].reshape(-1, 8, len(inner)).mean(axis=1)
         steps = np.square(np.diff(rows, axis=1))
@@ -131,7 +131,7 @@ def _is_in_blocks(channel: Pixels, noise: float) -> bool:
 
 
 def extract_lines(colours: Pixels, style: str) -> Pixels:
-    """How much darker than its surroundings each pixel is; in a blueprint, how much lighter."""
+    """Return how much darker each pixel is than its neighbourhood. In a blueprint: how much lighter."""
     bright = colours[..., 1] if style == "blueprint" else 255 - channel_max(colours)
     image = Image.fromarray(np.clip(bright, 0, 255).astype(np.uint8))
     around = np.asarray(image.filter(ImageFilter.BoxBlur(_SURROUNDINGS_RADIUS))).astype(np.float32)
@@ -140,10 +140,10 @@ def extract_lines(colours: Pixels, style: str) -> Pixels:
 
 
 def lines_of_drawing(make: Callable[[int], Image.Image], style: str) -> Pixels:
-    """The lines of what `make` draws, at half size, in a style.
+    """Return the lines of the drawing by `make`, at half size, in a style.
 
-    It is told how much to shrink. Where a style draws lines of its own, it does so at full size.
-    Windows begin where a block of pixels does.
+    `make` is called with the reduction factor: 1 for styles that draw lines themselves, otherwise 2. The drawing must
+    start at the border of a block of pixels.
     """
     if style in COLOURLESS_STYLES:
         colours = np.asarray(STYLE_FILTERS[style](make(1)).reduce(2)).astype(np.float32)
@@ -153,7 +153,7 @@ def lines_of_drawing(make: Callable[[int], Image.Image], style: str) -> Pixels:
 
 
 def apply_style_colours(colours: Pixels, style: str) -> Pixels:
-    """Colours at half size as a style shows them, without what it does to lines."""
+    """Apply the effect of a style on colours, at half size. Its effect on lines is left out."""
     if style == "flat poster":
         grey = channel_mean(colours)[..., None]
         strong = np.clip(grey + 1.35 * (colours - grey), 0, 255)
@@ -167,7 +167,7 @@ def apply_style_colours(colours: Pixels, style: str) -> Pixels:
 
 @lru_cache(maxsize=5)
 def _styled_backdrops(style: str) -> tuple[list[tuple[str, str]], Pixels]:
-    """Backdrops in a style, as means over 8 x 8 pixels."""
+    """Return all backdrops in a style, as names and means over 8 x 8 pixels."""
     coloured = style not in COLOURLESS_STYLES
     tints = list(COLOURS) if coloured else ["yellow", "blue"]
     names = [(background, tint) for background in BACKGROUNDS for tint in tints]
@@ -182,11 +182,11 @@ def _styled_backdrops(style: str) -> tuple[list[tuple[str, str]], Pixels]:
 
 
 def detect_background(observed: NormalisedImage) -> tuple[str, str]:
-    """The background and its colour: that which the most of the picture agrees with."""
+    """Return the background and its colour that match the image best."""
     names, drawn = _styled_backdrops(observed.style)
     inner = np.s_[:, 6:-6:2, 6:-6:2, 1] if not observed.has_visible_colours else np.s_[:, 6:-6:2, 6:-6:2]
     apart = drawn[inner] - observed.blocks[inner[1:]]
-    if not observed.has_visible_colours:  # how light its colour is cannot be told from another
+    if not observed.has_visible_colours:  # the brightness of the colour is unknown
         apart = apart - np.median(apart, axis=(1, 2), keepdims=True)
     else:
         apart = channel_max(np.abs(apart))

@@ -1,6 +1,6 @@
-"""Seeing what a picture shows, from its pixels alone: draw what it could be, and compare.
+"""Recognise the scene of an image from its pixels: draw possible scenes and compare.
 
-Nothing is known of the scene; all that can be drawn is.
+This uses no stored scene, only the knowledge of everything that can be drawn.
 """
 
 from __future__ import annotations
@@ -60,32 +60,32 @@ from creval.touchstone.shapes import FITS, SMALL_KINDS, SUBJECT_KINDS
 from creval.touchstone.sprites import COLOURS, MATERIALS, Pixels, draw_sprite
 
 Places = tuple[NDArray[np.intp], NDArray[np.intp]]
-"""Rows and columns."""
+"""Rows and columns of pixels."""
 UNREADABLE_TEXT = "?"
-"""What stands on a banner whose words are not known."""
+"""Text of a banner whose words are not recognised."""
 _LOOKS = [
     *((colour, material) for material in ("plain", "wool") for colour in COLOURS),
     *(("yellow", material) for material in MATERIALS if material not in ("plain", "wool")),
 ]
-_PLAIN_LOOKS = len(COLOURS)  # of them are colours alone, and in flat styles all that can be told
-_MAX_STRAY = 0.14  # so much of a subject may be other than it should, at the edges of its lines
-_VISIBLE_DIFFERENCE = 12  # a difference that counts
+_PLAIN_LOOKS = len(COLOURS)  # the first entries of `_LOOKS`, the only ones that flat styles can distinguish
+_MAX_STRAY = 0.14  # share of a subject's pixels that may differ, at the edges of its lines
+_VISIBLE_DIFFERENCE = 12  # of a pixel
 _GROUND = (215, 215, 215)
-_GAP_THRESHOLD = 0.12  # so much of the lines is missing where outlines are broken
-_MAX_DARK_BRIGHTNESS = 110  # nor a pixel of something dark, or at its edge
-_MAX_INK_BRIGHTNESS = 85  # a pixel of ink has no channel that is brighter
-_MIN_FIT = 0.26  # how well the subject's lines fit at least, in a picture that touchstone drew
-_MAX_UNEXPLAINED = 0.5  # how much of a part of it may be other than expected, at most
-_PART_SIDE = 24  # pixels of such a part, at half size
-_MAX_PIXEL_ERROR = 60.0  # a pixel is not more wrong than that
-_CUT_SEEDS = (2, 0)  # seeds with which a cut takes the left and the right side
+_GAP_THRESHOLD = 0.12  # minimum share of missing lines if outlines are broken
+_MAX_DARK_BRIGHTNESS = 110  # maximum of the channels of a pixel of a dark area or its edge
+_MAX_INK_BRIGHTNESS = 85  # maximum of the channels of a pixel of ink
+_MIN_FIT = 0.26  # minimum fit of the subject's lines in an image that touchstone drew
+_MAX_UNEXPLAINED = 0.5  # maximum share of unexpected pixels in a part of the image
+_PART_SIDE = 24  # side of such a part in pixels, at half size
+_MAX_PIXEL_ERROR = 60.0  # larger errors of a pixel are clipped
+_CUT_SEEDS = (2, 0)  # seeds with which the left and the right side are cut off
 
 
 class RecognisedScene(NamedTuple):
-    """A scene as it was seen; `fit` is how well the subject's lines fit, from 0 to 1, and `unexplained`
-    how much of that part of the picture which is least as it should be is not.
+    """A scene and how well it matches the image.
 
-    Both together say whether the picture is of touchstone's drawing at all.
+    `fit` is the match of the subject's lines, from 0 to 1. `unexplained` is the share of unexpected pixels in the part
+    of the image that matches worst. Together they show whether touchstone drew the image at all.
     """
 
     scene: Scene
@@ -94,12 +94,12 @@ class RecognisedScene(NamedTuple):
 
     @property
     def is_recognised(self) -> bool:
-        """Whether everything in the picture is accounted for."""
+        """True if the scene explains the whole image."""
         return self.fit >= _MIN_FIT and self.unexplained <= _MAX_UNEXPLAINED
 
 
 def recognise_scene(image: Image.Image) -> RecognisedScene:
-    """What a picture shows."""
+    """Return the scene that matches an image best."""
     seen = normalise_image(image)
     background, backdrop = detect_background(seen)
     panels = 2 if _has_gutter(seen) else 1
@@ -125,24 +125,24 @@ def recognise_scene(image: Image.Image) -> RecognisedScene:
     return RecognisedScene(found, fit, body.unexplained_share())
 
 
-# What always looks the same: frames, the gutter of a comic, containers, the banner.
+# Things with a fixed look and position: frames, the gutter of a comic, containers, the banner.
 
 
 def _agreement(colours: Pixels, places: Places, observed: NormalisedImage) -> float:
-    """The share of some places in which colours are as they should be."""
+    """Return the share of places at which the image has the expected colours."""
     apart = channel_mean(np.abs(observed.colours[places] - apply_style_colours(colours, observed.style)[places]))
     return float((apart < (26 if observed.has_noise else 18)).mean())
 
 
 def _sample_places(mask: Mask) -> Places:
-    """Some thousand places where a mask is, evenly chosen."""
+    """Return about 3,000 evenly spaced places of a mask."""
     rows, columns = np.nonzero(mask)
     step = max(1, len(rows) // 3000)
     return rows[::step], columns[::step]
 
 
 def _line_correlation(drawn: Pixels, lines: Pixels) -> float:
-    """How alike the lines in two windows are, from -1 to 1."""
+    """Return the correlation of the lines in two windows, from -1 to 1."""
     one, other = drawn.ravel(), lines.ravel()
     one, other = one - one.mean(), other - other.mean()
     length = math.sqrt(float(one @ one) * float(other @ other))
@@ -151,7 +151,7 @@ def _line_correlation(drawn: Pixels, lines: Pixels) -> float:
 
 @lru_cache(maxsize=3)
 def _frame_layer(kind: str) -> tuple[Pixels, Mask]:
-    """A frame, and where it covers what it frames, at half size."""
+    """Return a frame and the mask that it covers, at half size."""
     drawn = []
     for shade in (90, 170):
         image = Image.new("RGB", (IMAGE_SIDE, IMAGE_SIDE), (shade, shade, shade))
@@ -163,7 +163,7 @@ def _frame_layer(kind: str) -> tuple[Pixels, Mask]:
 
 @lru_cache(maxsize=3)
 def _frame_reference(kind: str) -> tuple[Pixels, Places]:
-    """A frame, and some places well inside of it."""
+    """Return a frame and some places that it surely covers."""
     drawn, covered = _frame_layer(kind)
     inner = covered & np.roll(covered, 3, 0) & np.roll(covered, -3, 0)
     inner &= np.roll(covered, 3, 1) & np.roll(covered, -3, 1)
@@ -173,14 +173,14 @@ def _frame_reference(kind: str) -> tuple[Pixels, Places]:
 def _find_overlay(
     kinds: Iterable[str], drawn: Callable[[str], tuple[Pixels, Places]], observed: NormalisedImage
 ) -> str:
-    """That of several things, each always in its place, which is there; pictures of lines have none of them."""
+    """Return the kind of overlay in the image, or "" if there is none. Styles without colours have no overlays."""
     found = {kind: _agreement(*drawn(kind), observed) for kind in kinds if observed.has_visible_colours}
     best = max(found, key=lambda kind: found[kind], default="")
     return best if found.get(best, 0.0) > 0.6 else ""
 
 
 def _has_gutter(observed: NormalisedImage) -> bool:
-    """Whether a white stripe between two lines divides the picture."""
+    """Return whether a white stripe between two lines divides the image."""
     stripe = observed.lines[30:320]
     edges = stripe[:, [185, 186, 197, 198]].reshape(-1, 2, 2).max(axis=-1).mean(axis=-1)
     inside = stripe[:, 189:195].mean(axis=-1)
@@ -189,7 +189,7 @@ def _has_gutter(observed: NormalisedImage) -> bool:
 
 @lru_cache(maxsize=4)
 def _container_reference(kind: str) -> tuple[Pixels, Places]:
-    """A container, and where nothing shines through it."""
+    """Return a container and some places at which it is opaque."""
     layer = np.asarray(draw_container(kind, behind=False, reduction=2)).astype(np.float32)
     return layer[..., :3], _sample_places(layer[..., 3] > 250)
 
@@ -199,7 +199,7 @@ _BANNER_WINDOW = np.s_[332:364, 88:296]
 
 @lru_cache(maxsize=64)
 def _banner_lines(words: str, style: str) -> Pixels:
-    """The lines of a banner."""
+    """Return the lines of a banner with these words."""
     image = Image.new("RGB", (IMAGE_SIDE, IMAGE_SIDE), (190, 190, 190))
     draw_banner(image, words)
     window = image.crop((176, 656, 592, 736))
@@ -215,12 +215,12 @@ def _read_banner(observed: NormalisedImage) -> str:
     return best if found[best] > 0.75 or observed.has_noise else UNREADABLE_TEXT
 
 
-# Small things.
+# Small objects.
 
 
 @lru_cache(maxsize=24)
 def _small_object_references(style: str, across: int, down: int) -> tuple[Pixels, Mask]:
-    """All small things in all colours, in a window that begins so far before them."""
+    """Return all small objects in all colours and their masks, at an offset in a window."""
     drawn, masks = [], []
     for kind, colour in product(SMALL_KINDS, COLOURS):
         thing, alpha = _draw_in_window(draw_sprite(kind, colour, SMALL_SIZE // 2, reduction=2), across, down, style)
@@ -230,7 +230,7 @@ def _small_object_references(style: str, across: int, down: int) -> tuple[Pixels
 
 
 def _draw_in_window(image: Image.Image, across: int, down: int, style: str) -> tuple[Pixels, Pixels]:
-    """A thing's colours in a style and how opaque they are, in a window of whole blocks."""
+    """Return the colours of an object in a style, and its opacity, in a window of whole blocks."""
     wide, high = (-(-(n + d) // BLOCK_SIDE) * BLOCK_SIDE for n, d in zip(image.size, (across, down), strict=True))
     canvas = Image.new("RGBA", (wide, high), (200, 200, 200, 0))
     canvas.paste(image, (across, down))
@@ -246,7 +246,7 @@ def _draw_in_window(image: Image.Image, across: int, down: int, style: str) -> t
 
 @lru_cache(maxsize=12)
 def _small_object_lines(style: str, kind: str) -> Pixels:
-    """The lines of a small thing."""
+    """Return the lines of a small object."""
 
     def make(shrunk: int) -> Image.Image:
         thing = draw_sprite(kind, "blue", SMALL_SIZE // shrunk, reduction=shrunk)
@@ -285,14 +285,16 @@ def _find_small_objects(observed: NormalisedImage) -> tuple[SmallObject, ...]:
 
 
 def _subject_origin(size: str, x: int) -> tuple[int, int]:
-    """The upper left corner of a subject's square, at half size."""
+    """Return the top left corner of a subject's square, at half size."""
     return (x - SIZES[size] // 2) // 2, (SUBJECT_BASELINE - SIZES[size]) // 2
 
 
 @lru_cache(maxsize=100)
 def _subject_templates(size: str, across: int, down: int, style: str) -> tuple[Pixels, Pixels]:
-    """The lines of subjects of all kinds at a quarter of the size, of one length and about zero,
-    and where each is, in a window that begins so far before them."""
+    """Return the lines and masks of all kinds of subjects at a quarter of the size, at an offset in a window.
+
+    Lines have mean 0 and norm 1.
+    """
     side = -(-(SIZES[size] // 2 + BLOCK_SIDE) // BLOCK_SIDE) * BLOCK_SIDE
     lines, places = [], []
     for kind in SUBJECT_KINDS:
@@ -316,7 +318,7 @@ def _subject_templates(size: str, across: int, down: int, style: str) -> tuple[P
 
 
 def _find_subject(observed: NormalisedImage, panels: int) -> tuple[str, str, str, float]:
-    """What it is, how large and where, and how well that fits."""
+    """Return the kind, size and place of the subject, and its fit."""
     lines = block_means(observed.lines, 2)
     step = BLOCK_SIDE if observed.style == "pixel art" else 2
     options = [(size, place, x) for size in SIZES for place, x in PLACES.items()]
@@ -339,7 +341,7 @@ def _find_subject(observed: NormalisedImage, panels: int) -> tuple[str, str, str
 
 @lru_cache(maxsize=42)
 def _subject_references(kind: str, size: int, style: str, across: int, down: int) -> tuple[Pixels, Mask]:
-    """A subject in all colours and materials, every other pixel of it, and where it is opaque."""
+    """Return every second pixel of a subject in all colours and materials, and the mask of opaque pixels."""
     drawn = []
     for colour, material in _LOOKS if style == "painting" else _LOOKS[:_PLAIN_LOOKS]:
         thing, alpha = _draw_in_window(draw_sprite(kind, colour, size, material, reduction=2), across, down, style)
@@ -351,8 +353,10 @@ def _subject_references(kind: str, size: int, style: str, across: int, down: int
 def _extra_references(
     extra: str, kind: str, size: int, style: str, across: int, down: int
 ) -> tuple[Pixels, Mask, int, int]:
-    """What a subject can have on, in all colours, where that is, and how far it begins before the
-    subject's square, which itself begins so far behind a block."""
+    """Return an extra in all colours, its mask, and how far it extends to the left and top of the subject's square.
+
+    `across` and `down` are the offset of the square from the border of a block.
+    """
     margin = -(-round(EXTRAS_MARGIN * size) // BLOCK_SIDE) * BLOCK_SIDE
     drawn = []
     for colour in COLOURS:
@@ -367,7 +371,7 @@ def _extra_references(
 
 @lru_cache(maxsize=100)
 def _sash_references(kind: str, size: int, style: str, across: int, down: int) -> tuple[Pixels, Mask]:
-    """Sashes in all patterns and colours, every other pixel of them, and where they are."""
+    """Return every second pixel of sashes in all patterns and colours, and their mask."""
     body = draw_sprite(kind, "blue", size, reduction=2)
     drawn = []
     for pattern, colour in product(PATTERNS, COLOURS):
@@ -378,12 +382,12 @@ def _sash_references(kind: str, size: int, style: str, across: int, down: int) -
 
 
 def _blocks_around(start: int, stop: int) -> slice:
-    """Whole blocks, inside the picture."""
+    """Return the range extended to whole blocks, clipped to the image."""
     return slice(max(0, start // BLOCK_SIDE * BLOCK_SIDE), min(HALF_SIDE, -(-stop // BLOCK_SIDE) * BLOCK_SIDE))
 
 
 class _SubjectAnalyser:
-    """Looks closely at the subject, where and what it is being known."""
+    """Analysis of the subject's look, given its kind, size and place."""
 
     def __init__(self, observed: NormalisedImage, scene: Scene) -> None:
         self.observed, self.scene = observed, scene
@@ -391,14 +395,14 @@ class _SubjectAnalyser:
         self.size = SIZES[scene.size] // 2
         self.left, self.top = _subject_origin(scene.size, self.x)
         self.limit = 28 if observed.has_noise else 20
-        # How far behind a block of pixels its square begins; that counts in pixel art alone.
+        # Offset of the square from the border of a block, which matters for pixel art only.
         step = BLOCK_SIDE if observed.style == "pixel art" else 1
         self.across, self.down = self.left % step, self.top % step
         self.front = None
         if scene.container:
             layer = draw_container(scene.container, behind=False, reduction=2)
             self.front = np.asarray(layer).astype(np.float32)
-        # Where the subject can be seen as it is, as far as that is known.
+        # Area in which the subject is not spoilt by flaws, as far as known.
         self.visible = np.ones((HALF_SIDE, HALF_SIDE), dtype=bool)
         self._colours_cache: dict[tuple[Scene, int], Pixels] = {}
         self.unobstructed = self._unobstructed_area()
@@ -409,14 +413,14 @@ class _SubjectAnalyser:
         )
 
     def analyse(self) -> Scene:
-        """The scene with all that there is to say about its subject."""
+        """Return the scene with the look, extras and flaws of the subject."""
         dressed = self._detect_appearance()
         found: tuple[str, ...] = ()
         seed = 0
         if not self._matches_image(dressed):
             dressed = self._detect_sticker(dressed)
             found, seed = self._detect_flaws(dressed)
-        if found:  # what is cut off or lies under a double told nothing
+        if found:  # analyse again without the areas that are cut off or doubled
             self.visible = self._unspoilt_area(dressed, found, seed)
             dressed = self._detect_sticker(self._detect_appearance())
             found, seed = self._detect_flaws(dressed)
@@ -426,8 +430,8 @@ class _SubjectAnalyser:
         return replace(dressed, flaws=(*self.scene.flaws, *found))
 
     def unexplained_share(self) -> float:
-        """In the part of the picture that is least as it should be, how much is not."""
-        if not self.observed.has_visible_colours:  # of lines too many depend on others
+        """Return the share of unexpected pixels in the part of the image that matches worst."""
+        if not self.observed.has_visible_colours:  # lines depend too much on other lines
             return 0.0
         scene, seed = self.result
         broken = "broken outlines" in scene.flaws
@@ -441,14 +445,14 @@ class _SubjectAnalyser:
         if scene.frame:
             frame_, covered = _frame_layer(scene.frame)
             pixels[covered] = frame_[covered]
-        some = np.s_[::2, ::2]  # pixels that will do
+        some = np.s_[::2, ::2]  # every second pixel is enough
         looks = (
             apply_style_colours(pixels, self.observed.style)[some]
             if self.observed.style == "pixel art"
             else apply_style_colours(pixels[some], self.observed.style)
         )
         wrong = channel_mean(np.abs(looks - self.observed.colours[some])) > self.limit + 6
-        if broken:  # where lines are missing anything may be
+        if broken:  # missing lines may have any colour
             wrong[channel_max(pixels[some]) < _MAX_DARK_BRIGHTNESS] = False
         if scene.text:
             wrong[164:183, 42:150] = False
@@ -457,7 +461,7 @@ class _SubjectAnalyser:
         return float(block_means(wrong.astype(np.float32), _PART_SIDE // 2).max())
 
     def _detect_appearance(self) -> Scene:
-        """The scene with the subject's colour, material and all that it has on."""
+        """Return the scene with the subject's colour, material and extras."""
         if not self.observed.has_visible_colours:
             return self._detect_extras_in_lines()
         colour, material = self._detect_look()
@@ -465,14 +469,14 @@ class _SubjectAnalyser:
         return replace(bare, extras=(*self._detect_extras(bare), *self._detect_sash(colour, material)))
 
     def _detect_sticker(self, scene: Scene) -> Scene:
-        """The scene, with the border of a sticker if it has one."""
-        if not self.observed.has_visible_colours:  # no picture of lines has one
+        """Return the scene, with a sticker's border if there is one."""
+        if not self.observed.has_visible_colours:  # styles without colours have none
             return scene
         bordered = replace(scene, sticker=True)
         return [scene, bordered][self._best_match([scene, bordered])]
 
     def _matches_image(self, scene: Scene) -> bool:
-        """Whether the picture is as the scene would be drawn, on the subject and around it."""
+        """Return whether the image matches the drawing of a scene, on and around the subject."""
         if not self.observed.has_visible_colours:
             return False
         wrong = channel_mean(np.abs(self._expected_colours(scene) - self.observed.colours[self.window])) > self.limit
@@ -482,7 +486,7 @@ class _SubjectAnalyser:
     def _pixel_errors(
         self, drawn: Pixels, mask: Mask, left: int, top: int, *, step: int = 1, hidden: Mask | None = None
     ) -> Pixels:
-        """How wrong each of several drawn windows is, pixel by pixel, where the mask is."""
+        """Return the errors of several drawn windows, per pixel of a mask."""
         high, wide = mask.shape
         rows, columns = np.arange(high) * step + top, np.arange(wide) * step + left
         inside = ((rows >= 0) & (rows < HALF_SIDE))[:, None] & ((columns >= 0) & (columns < HALF_SIDE))
@@ -501,7 +505,7 @@ class _SubjectAnalyser:
         return np.minimum(apart, np.float32(_MAX_PIXEL_ERROR))
 
     def _detect_look(self) -> tuple[str, str]:
-        """Its colour and material, from what no sash covers."""
+        """Return the subject's colour and material, from the parts that no sash can cover."""
         across, down = self.across, self.down
         drawn, mask = _subject_references(self.scene.kind, self.size, self.observed.style, across, down)
         mask = mask.copy()
@@ -511,7 +515,7 @@ class _SubjectAnalyser:
         return _LOOKS[int(errors.mean(axis=1).argmin())]
 
     def _detect_extras(self, bare: Scene) -> list[Extra]:
-        """What it has on, but for a sash."""
+        """Return the subject's extras other than a sash."""
         found: dict[str, tuple[float, Extra]] = {}
         across, down = self.across, self.down
         body = self._subject_mask(bare, 0)
@@ -526,7 +530,7 @@ class _SubjectAnalyser:
             )
             left, top = self.left - across - before, self.top - down - above
             masks = [mask]
-            if kind in ("wings", "wheels"):  # they are behind it, and one of two may be cut off
+            if kind in ("wings", "wheels"):  # these are behind the subject, and one of two may be cut off
                 middle = self.left + self.size // 2 - left
                 masks = [mask.copy(), mask.copy()]
                 masks[0][:, middle:] = masks[1][:, :middle] = False
@@ -541,7 +545,7 @@ class _SubjectAnalyser:
         return [extra for _, extra in found.values()]
 
     def _is_changed(self, kind: str, other: Mask, body: Mask) -> bool:
-        """Whether anything is where the subject would have something on."""
+        """Return whether the image differs at the position of an extra."""
         extra = draw_sprite(kind, "blue", self.size, margin=self.size // 2, worn_by=self.scene.kind, reduction=2)
         whole = Image.new("L", (HALF_SIDE, HALF_SIDE))
         at = self.left - self.size // 2, self.top - self.size // 2
@@ -566,7 +570,7 @@ class _SubjectAnalyser:
         return [Extra("sash", tone, pattern)]
 
     def _detect_extras_in_lines(self) -> Scene:
-        """What the subject has on, where colours cannot be seen."""
+        """Return the scene with the subject's extras, from lines only."""
         scene = self.scene
         for kinds in (("wings",), ("wheels",), ("sash",), ("hat", "crown")):
             options = [replace(scene, extras=(*scene.extras, Extra(kind, "red"))) for kind in kinds]
@@ -574,7 +578,7 @@ class _SubjectAnalyser:
         return scene
 
     def _draw_window(self, scene: Scene, seed: int, reduction: int = 2) -> Image.Image:
-        """A window of a scene, without what lies over the subject, in no style yet."""
+        """Draw the window around the subject, without a style and without objects in front."""
         image = draw_stage(scene, np.random.default_rng(seed), reduction, self.x)
         rows, columns = self.window
         edges = (columns.start, rows.start, columns.stop, rows.stop)
@@ -593,7 +597,7 @@ class _SubjectAnalyser:
         return lines_of_drawing(lambda shrunk: self._draw_window(scene, seed, shrunk), self.observed.style)
 
     def _best_match(self, scenes: Sequence[Scene], seeds: Sequence[int] = ()) -> int:
-        """Which of several scenes fits best where they differ, in colours or in lines."""
+        """Return the index of the scene that matches best where the scenes differ, by colours or lines."""
         pairs = zip(scenes, seeds or [0] * len(scenes), strict=True)
         if self.observed.has_visible_colours:
             seen = self.observed.colours[self.window]
@@ -610,7 +614,7 @@ class _SubjectAnalyser:
         return int(np.argmin([np.minimum(errors[differ], _MAX_PIXEL_ERROR).mean() for errors in apart]))
 
     def _unobstructed_area(self) -> Mask:
-        """Where nothing lies over the subject."""
+        """Return the mask of pixels at which nothing can cover the subject."""
         clear = np.ones((HALF_SIDE, HALF_SIDE), dtype=bool)
         edge = 24 if self.scene.frame else 5
         clear[:edge] = clear[-edge:] = clear[:, :edge] = clear[:, -edge:] = False
@@ -624,7 +628,7 @@ class _SubjectAnalyser:
         return clear
 
     def _detect_flaws(self, scene: Scene) -> tuple[tuple[str, ...], int]:
-        """Whether a side of the subject is missing, or it stands there twice."""
+        """Return the flaws of the subject (cut limbs, doubled parts) and the seed that reproduces them."""
         options: list[tuple[tuple[str, ...], int]] = [
             ((*cut, *doubled), seed)
             for doubled in ((), ("doubled parts",))
@@ -634,7 +638,7 @@ class _SubjectAnalyser:
         return options[self._best_match(scenes, [seed for _, seed in options])]
 
     def _missing_line_share(self, scene: Scene, seed: int) -> float:
-        """The share of the subject's lines that are not there."""
+        """Return the share of the subject's lines that are missing."""
         expected = self._expected_lines(scene, seed)
         ink = channel_max(np.asarray(self._draw_window(scene, seed))) < _MAX_INK_BRIGHTNESS
         inside = self._subject_mask(replace(scene, sticker=False), seed) & self.unobstructed & self.visible
@@ -646,7 +650,7 @@ class _SubjectAnalyser:
         return float(gone.mean()) if gone.size else 0.0
 
     def _unspoilt_area(self, scene: Scene, flaws: Sequence[str], seed: int) -> Mask:
-        """Where a subject that is cut or doubled can be seen as it should be."""
+        """Return the mask of pixels at which a cut or doubled subject is unaffected."""
         whole = self._subject_mask(scene, 0)
         plain = ~whole | self._subject_mask(replace(scene, flaws=tuple(f for f in flaws if f != "doubled parts")), seed)
         if "doubled parts" in flaws:
@@ -655,7 +659,7 @@ class _SubjectAnalyser:
         return plain
 
     def _subject_mask(self, scene: Scene, seed: int) -> Mask:
-        """Where the subject is, with all that it has on."""
+        """Return the mask of the subject with its extras."""
         body = draw_subject(scene, self.size, np.random.default_rng(seed), 2)
         margin = (body.width - self.size) // 2
         whole = Image.new("L", (HALF_SIDE, HALF_SIDE))

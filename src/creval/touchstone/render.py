@@ -1,4 +1,4 @@
-"""A scene as a picture: backdrop, things, containers and frames, then the style, then the flaws."""
+"""Draw a scene: backdrop, objects, containers and frames, then the style, then the flaws."""
 
 from __future__ import annotations
 
@@ -15,26 +15,26 @@ from creval.touchstone.shapes import FITS
 from creval.touchstone.sprites import COLOURS, INK, Colour, Pixels, draw_sprite, mix_colours
 
 GROUND_TOP = 540
-"""Where the ground begins."""
+"""Row at which the ground begins."""
 SUBJECT_BASELINE = 632
-"""How far down the subject stands."""
+"""Row of the subject's feet."""
 FIRST_PANEL_X = 200
-"""Where it stands in the first of two panels."""
+"""Horizontal centre of the subject in the first of two panels."""
 SMALL_SIZE = 92
 EXTRAS_MARGIN = 0.42
-"""Of the subject's size, for what it has on."""
+"""Margin around the subject for extras, relative to its size."""
 DOUBLE_OFFSET = (0.15, -0.1)
-"""How far a doubled subject stands beside itself, to the right and down, in sizes."""
+"""Offset of the copy of a doubled subject, to the right and down, relative to its size."""
 BAND_ROWS, BAND_BRIGHTNESS = 14, 0.8
-"""The rows of a band, and how dark every other one is."""
-_SECOND_PANEL_X = 584  # where the subject stands in the second panel
-_SECOND_PANEL_SIZE = 280  # and how large
+"""Height of a band in rows, and the brightness of every second one."""
+_SECOND_PANEL_X = 584  # centre of the subject in the second panel
+_SECOND_PANEL_SIZE = 280  # of the subject
 _PAPER: Colour = (250, 246, 234)
 _WHITE: Colour = (255, 255, 255)
 
 
 def draw_scene(scene: Scene) -> Image.Image:
-    """The picture of a scene, 768 pixels wide and high."""
+    """Return the image of a scene, 768 pixels wide and high."""
     chance = np.random.default_rng(scene.seed)
     if scene.panels == 2:
         image = draw_backdrop(scene.background, scene.backdrop).copy()
@@ -57,8 +57,10 @@ def draw_scene(scene: Scene) -> Image.Image:
 
 
 def draw_stage(scene: Scene, rng: np.random.Generator, reduction: int = 1, x: int | None = None) -> Image.Image:
-    """The subject in its place, or where `x` says, and in its container if there is one; with all
-    made smaller if that is wanted."""
+    """Return the backdrop with the subject and its container.
+
+    The subject is centred at `x`, by default at its place in the scene. `reduction` divides all sizes.
+    """
     image = draw_backdrop(scene.background, scene.backdrop, reduction).copy()
     size = SIZES[scene.size] // reduction
     if scene.container:
@@ -74,25 +76,25 @@ def draw_stage(scene: Scene, rng: np.random.Generator, reduction: int = 1, x: in
 
 
 def draw_subject(scene: Scene, size: int, rng: np.random.Generator, reduction: int = 1) -> Image.Image:
-    """The subject with all that it has on, with a margin, and what is wrong with it."""
+    """Return the subject with its extras and flaws, and a margin around it."""
     margin = round(EXTRAS_MARGIN * size)
     body = draw_sprite(scene.kind, scene.colour, size, scene.material, margin=margin, reduction=reduction)
     made = Image.new("RGBA", body.size, (*INK, 0))
     layers = {extra.kind: extra for extra in scene.extras}
 
-    def on(extra: Extra) -> Image.Image:
+    def draw_extra(extra: Extra) -> Image.Image:
         kind, colour = extra.kind, extra.colour
         return draw_sprite(kind, colour, size, margin=margin, worn_by=scene.kind, reduction=reduction)
 
     for kind in ("wings", "wheels"):
         if kind in layers:
-            made.alpha_composite(on(layers[kind]))
+            made.alpha_composite(draw_extra(layers[kind]))
     made.alpha_composite(body)
     if "sash" in layers:
         made.alpha_composite(draw_sash(layers["sash"], body, scene.kind, size, reduction))
     for kind in ("hat", "crown"):
         if kind in layers:
-            made.alpha_composite(on(layers[kind]))
+            made.alpha_composite(draw_extra(layers[kind]))
     if "broken outlines" in scene.flaws:
         made = _break_outlines(made, rng)
     if "cut limbs" in scene.flaws:
@@ -103,7 +105,7 @@ def draw_subject(scene: Scene, size: int, rng: np.random.Generator, reduction: i
 
 
 def _place_on_ground(image: Image.Image, body: Image.Image, x: int, y: int, size: int, *, shadow: bool = True) -> None:
-    """Put a subject on the ground, at the middle of its feet."""
+    """Paste a subject with its shadow. (x, y) is the middle of its feet."""
     margin = (body.width - size) // 2
     if shadow:
         spot = Image.new("L", (size, size // 5), 0)
@@ -117,7 +119,7 @@ def _place_on_ground(image: Image.Image, body: Image.Image, x: int, y: int, size
 
 
 def _draw_panels(image: Image.Image, scene: Scene, rng: np.random.Generator) -> None:
-    """Two panels of a comic: the subject small, and turned round and larger."""
+    """Draw two panels of a comic: the subject small, then larger and mirrored."""
     left = draw_subject(scene, SIZES["small"], rng)
     right = draw_subject(scene, _SECOND_PANEL_SIZE, rng).transpose(Image.Transpose.FLIP_LEFT_RIGHT)
     _place_on_ground(image, left, FIRST_PANEL_X, SUBJECT_BASELINE, SIZES["small"])
@@ -131,7 +133,7 @@ def _draw_panels(image: Image.Image, scene: Scene, rng: np.random.Generator) -> 
 
 @lru_cache(maxsize=96)
 def draw_backdrop(background: str, colour: str, reduction: int = 1) -> Image.Image:
-    """What stands behind everything."""
+    """Return the image behind all objects."""
     if reduction > 1:
         return draw_backdrop(background, colour).reduce(reduction)
     tint = mix_colours(COLOURS[colour], _WHITE, 0.5)
@@ -236,7 +238,7 @@ BACKDROP_PAINTERS: dict[str, Callable[[ImageDraw.ImageDraw, Colour, int, int], N
 
 
 def draw_sash(extra: Extra, body: Image.Image, kind: str, size: int, reduction: int = 1) -> Image.Image:
-    """A band around a subject that has a margin around it, with its pattern."""
+    """Return a sash with its pattern around a subject. `body` has a margin around the subject."""
     margin = (body.width - size) // 2
     top, bottom = (y * size + margin for y in FITS[kind].waist)
     own = COLOURS[extra.colour]
@@ -260,7 +262,7 @@ def draw_sash(extra: Extra, body: Image.Image, kind: str, size: int, reduction: 
     area = Image.new("L", body.size, 0)
     ImageDraw.Draw(area).rectangle((0, top, body.width, bottom), 255)
     alpha = body.getchannel("A")
-    # The outline of what it goes around goes on beside it.
+    # Continue the outline of the body at the sides of the sash.
     reach = max(3, 2 * round(0.02 * size / 2) + 1)
     around = (0, int(top) - reach, body.width, int(bottom) + reach + 1)
     strip = alpha.crop(around)
@@ -270,7 +272,7 @@ def draw_sash(extra: Extra, body: Image.Image, kind: str, size: int, reduction: 
 
 
 def _add_sticker_border(body: Image.Image, size: int, rim: float) -> Image.Image:
-    """The subject on a white border that follows its outline."""
+    """Return the subject with a white border around its outline."""
     alpha = body.getchannel("A").filter(ImageFilter.GaussianBlur(size / 36))
     border = alpha.point(lambda value: 255 if value > 14 else 0)
     edge = border.filter(ImageFilter.GaussianBlur(rim)).point(lambda value: 255 if value > 20 else 0)
@@ -283,7 +285,7 @@ def _add_sticker_border(body: Image.Image, size: int, rim: float) -> Image.Image
 
 @lru_cache(maxsize=16)
 def draw_container(kind: str, *, behind: bool, reduction: int = 1) -> Image.Image:
-    """What the subject is in: the part behind it, or the part in front of it, in RGBA."""
+    """Return a container's part behind the subject, or the part in front of it, in RGBA."""
     if reduction > 1:
         return draw_container(kind, behind=behind).reduce(reduction)
     layer = Image.new("RGBA", (IMAGE_SIDE, IMAGE_SIDE), (255, 255, 255, 0))
@@ -321,7 +323,7 @@ def draw_container(kind: str, *, behind: bool, reduction: int = 1) -> Image.Imag
 
 
 def _draw_gift_box(pen: ImageDraw.ImageDraw, behind: bool) -> None:
-    """A box with a window in front, and a bow."""
+    """Draw a box with a bow and a window in front."""
     card, ribbon = (226, 186, 132, 255), (196, 60, 70, 255)
     if behind:
         pen.rectangle((150, 236, 618, 656), card, (*INK, 255), 5)
@@ -373,7 +375,7 @@ def draw_frame(image: Image.Image, kind: str) -> None:
 
 
 def _sketch(image: Image.Image) -> Image.Image:
-    """Grey lines on paper, with light hatching where it is dark."""
+    """Turn an image into grey lines on paper, with light hatching in dark areas."""
     grey = np.asarray(image.convert("L")).astype(np.float32)
     lines = np.asarray(_edges(image)).astype(np.float32)
     hatch = _hatch(image.size) & (grey < 150)
@@ -388,13 +390,13 @@ def _edges(image: Image.Image) -> Image.Image:
 
 @lru_cache(maxsize=4)
 def _hatch(size: tuple[int, int]) -> NDArray[np.bool_]:
-    """Slanting lines."""
+    """Return a mask of slanted lines."""
     hatch: NDArray[np.bool_] = np.add.outer(np.arange(size[1]), np.arange(size[0])) % 9 < 2
     return hatch
 
 
 def _tint(tone: Pixels, dark: Colour, light: Colour) -> Image.Image:
-    """Greys from 0 to 255 as colours between two."""
+    """Map greys from 0 to 255 to colours between `dark` and `light`."""
     grey = _to_image(tone)
     channels = zip(dark, light, strict=True)
     tables = [[round(low + (high - low) * n / 255) for n in range(256)] for low, high in channels]
@@ -402,13 +404,13 @@ def _tint(tone: Pixels, dark: Colour, light: Colour) -> Image.Image:
 
 
 def _pixelate(image: Image.Image) -> Image.Image:
-    """Blocks of eight pixels, in few colours."""
+    """Turn an image into blocks of eight pixels, in few colours."""
     few = image.reduce(8).point([min(255, 24 * round(n / 24)) for n in range(256)] * 3)
     return few.resize(image.size, Image.Resampling.NEAREST)
 
 
 def _posterise(image: Image.Image) -> Image.Image:
-    """Few flat colours, and strong ones."""
+    """Turn an image into few, flat, saturated colours."""
     pixels = np.asarray(image.filter(ImageFilter.MedianFilter(3))).astype(np.float32)
     grey = (pixels[..., 0] + pixels[..., 1] + pixels[..., 2])[..., None] / np.float32(3)
     strong = _to_image(grey + np.float32(1.35) * (pixels - grey))
@@ -416,7 +418,7 @@ def _posterise(image: Image.Image) -> Image.Image:
 
 
 def _blueprint(image: Image.Image) -> Image.Image:
-    """White lines on blue, over a grid."""
+    """Turn an image into white lines on blue, with a grid."""
     lines = np.minimum(np.asarray(_edges(image)).astype(np.float32) * 2.4, 255)
     lines[::48] = np.maximum(lines[::48], 41)
     lines[:, ::48] = np.maximum(lines[:, ::48], 41)
@@ -448,7 +450,7 @@ def _add_banding(image: Image.Image) -> Image.Image:
 
 
 def _break_outlines(body: Image.Image, rng: np.random.Generator) -> Image.Image:
-    """Gaps in the outlines, painted over with what lies around them."""
+    """Add gaps to the outlines, filled with the colours around them."""
     pixels = np.asarray(body).astype(np.float32)
     ink = (np.abs(pixels[..., :3] - np.array(INK)).max(axis=-1) < 40) & (pixels[..., 3] > 128)
     places = np.argwhere(ink)
@@ -467,7 +469,7 @@ def _break_outlines(body: Image.Image, rng: np.random.Generator) -> Image.Image:
 
 
 def _cut_off_side(body: Image.Image, size: int, margin: int, rng: np.random.Generator) -> Image.Image:
-    """A side of the subject is missing."""
+    """Remove one side of the subject."""
     pixels = np.asarray(body).copy()
     if rng.random() < 0.5:
         pixels[:, margin + round(0.7 * size) :, 3] = 0
@@ -477,7 +479,7 @@ def _cut_off_side(body: Image.Image, size: int, margin: int, rng: np.random.Gene
 
 
 def _add_double(body: Image.Image, size: int) -> Image.Image:
-    """The subject stands there once more, beside itself, half seen."""
+    """Add a half-transparent copy of the subject, shifted by an offset."""
     ghost = body.copy()
     ghost.putalpha(body.getchannel("A").point(lambda value: value * 6 // 10))
     right, up = round(DOUBLE_OFFSET[0] * size), -round(DOUBLE_OFFSET[1] * size)

@@ -1,4 +1,4 @@
-"""Samples: a scene, an instruction of several requirements, and what is asked about its edits."""
+"""Samples: a scene, an instruction of several requirements, and the questions about edits."""
 
 from __future__ import annotations
 
@@ -41,14 +41,14 @@ TEXTS = (
     "ONE DAY ...",
     "GOOD LUCK",
 )
-"""What can stand on a banner."""
-_MIN_QUESTIONS = 5  # questions in a metric
+"""Texts of banners."""
+_MIN_QUESTIONS = 5  # per metric
 _WEARABLES = ("wings", "wheels", "crown", "hat")
-_LIST_FIELDS = frozenset({"extras", "others"})  # what a scene has several of
+_LIST_FIELDS = frozenset({"extras", "others"})  # fields of a scene with several values
 
 
 class TouchstoneQuestion(NamedTuple):
-    """A question with its right answer and its weight."""
+    """A question with its true answer and its weight."""
 
     check: Check
     answer: bool
@@ -65,15 +65,14 @@ def _no(name: str, *given: str, weight: int = 1) -> TouchstoneQuestion:
 
 @dataclass(frozen=True)
 class Requirement:
-    """One thing that an instruction asks for: its words, what it changes in a scene, and the
-    questions that tell whether it was done."""
+    """One part of an instruction: its words, its changes to a scene, and the questions that check it."""
 
     words: str
     changes: Mapping[str, Any]
     questions: tuple[TouchstoneQuestion, ...] = ()
 
     def apply(self, scene: Scene) -> Scene:
-        """The scene with this done. Things are added to those that are there."""
+        """Return the scene after this change. List fields are extended."""
         changed: dict[str, Any] = {
             name: (*getattr(scene, name), *value) if name in _LIST_FIELDS else value
             for name, value in self.changes.items()
@@ -83,7 +82,7 @@ class Requirement:
 
 @dataclass(frozen=True)
 class TouchstoneSample:
-    """A sample. `questions` are its questions by metric."""
+    """A sample with its questions by metric."""
 
     id: str
     dimension: str
@@ -94,17 +93,17 @@ class TouchstoneSample:
 
     @property
     def target_scene(self) -> Scene:
-        """The scene that the instruction asks for."""
+        """Scene that the instruction asks for."""
         return apply_requirements(self.source, self.requirements)
 
     @property
     def steps(self) -> tuple[str, ...]:
-        """The requirements as instructions, each of which can stand alone."""
+        """The requirements as separate instructions."""
         named = (_name_subject(required.words, self.source.kind) for required in self.requirements)
         return tuple(f"{_capitalise(words)}." for words in named)
 
     def step_sample(self, scene: Scene, index: int) -> TouchstoneSample:
-        """One of the requirements as a sample of its own, for a picture that shows this scene."""
+        """Return a sample with only one of the requirements, for an image of the given scene."""
         required = self.requirements[index]
         wanted = required.apply(scene)
         done = [a for a in self.questions["IF"] if a.check.answer(scene, wanted) == a.answer]
@@ -119,7 +118,7 @@ def apply_requirements(scene: Scene, requirements: Iterable[Requirement]) -> Sce
 
 
 def make_samples(count: int, seed: int) -> list[TouchstoneSample]:
-    """So many samples, the dimensions in turn; the same for the same seed."""
+    """Return `count` samples, with all dimensions in turn. The same seed gives the same samples."""
     return [_make_sample(number, seed) for number in range(1, require_count("samples", count, 1, 9999) + 1)]
 
 
@@ -138,7 +137,7 @@ def _make_sample(number: int, seed: int) -> TouchstoneSample:
 
 
 def random_scene(rng: random.Random, *, dressed: bool = True) -> Scene:
-    """A scene as pictures show it before they are edited; the subject may be `dressed`."""
+    """Return a random source scene. If `dressed`, the subject may wear a sash."""
     kind, colour = rng.choice(list(SUBJECT_KINDS)), rng.choice(list(COLOURS))
     slots = rng.sample(list(SLOTS), rng.randint(1, 3))
     small = rng.sample(list(SMALL_KINDS), 2)
@@ -159,19 +158,19 @@ def random_scene(rng: random.Random, *, dressed: bool = True) -> Scene:
 
 
 def choose_other(rng: random.Random, options: Iterable[str], *excluded: str) -> str:
-    """One of the options, none of those."""
+    """Return a random option that is not excluded."""
     return rng.choice([option for option in options if option not in excluded])
 
 
 class _RequirementFactory:
-    """Makes requirements for one scene, by chance, none of which undoes another."""
+    """Random requirements for one scene that do not contradict each other."""
 
     def __init__(self, source: Scene, rng: random.Random) -> None:
         self.source, self.rng, self.noun = source, rng, source.kind
         self.free_slots = [slot for slot in SLOTS if slot not in {o.slot for o in source.others}]
         self.absent_kinds = [kind for kind in SMALL_KINDS if source.count(kind) == 0]
         rng.shuffle(self.absent_kinds)
-        # Colours that what the subject has on must not have, and what it has on.
+        # Colours of the body, which extras must not have, and of extras, which the body must not get.
         self.body_colours = {source.colour}
         self.extra_colours = {extra.colour for extra in source.extras}
 
@@ -179,7 +178,7 @@ class _RequirementFactory:
         return self.rng.choice(options)
 
     def transform(self, words: tuple[str, ...], changes: dict[str, Any], *questions: TouchstoneQuestion) -> Requirement:
-        """What the picture becomes, in one of several wordings."""
+        """Return a requirement in one of several wordings."""
         return Requirement(self.choose(*words), changes, questions)
 
     def wear(self, *kinds: str) -> Requirement:
@@ -302,7 +301,7 @@ def _cultural(make: _RequirementFactory) -> Requirement:
 
 
 def _resembling_materials(scene: Scene) -> tuple[str, ...]:
-    """What one could think a scene's subject is made of anyway."""
+    """Return the materials that a scene's subject resembles anyway."""
     wooden = ("wood",) if scene.kind in ("boat", "guitar", "house", "tree") else ()
     stony = ("stone",) if scene.kind == "house" else ()
     golden = ("gold",) if scene.colour in ("yellow", "orange") else ()
@@ -359,7 +358,7 @@ _OPTIONAL_REQUIREMENTS: dict[str, Callable[[_RequirementFactory], Requirement | 
     "travel": _RequirementFactory.change_background,
 }
 _ANYWHERE = ("add", "more", "write", "travel")
-# For each of CREval's classes, what the picture becomes, and what else may be asked for.
+# The main requirement of each dimension of CREval, and the optional further ones.
 _DIMENSIONS: dict[str, tuple[Callable[[_RequirementFactory], Requirement], tuple[str, ...]]] = dict(
     zip(
         CLASS_DIMENSIONS,
@@ -380,7 +379,7 @@ _DIMENSIONS: dict[str, tuple[Callable[[_RequirementFactory], Requirement], tuple
 
 
 def _requirements(make: _RequirementFactory, dimension: str) -> list[Requirement]:
-    """What an instruction asks for: what the picture becomes, then two to five things more."""
+    """Return the main requirement of a dimension and two to five optional ones."""
     lead, options = _DIMENSIONS[dimension]
     found: list[Requirement] = [lead(make)]
     style = found[0].changes.get("style", "painting")
@@ -397,7 +396,7 @@ def _requirements(make: _RequirementFactory, dimension: str) -> list[Requirement
 def _build_questions(
     source: Scene, requirements: list[Requirement], rng: random.Random
 ) -> dict[str, tuple[TouchstoneQuestion, ...]]:
-    """The questions by metric. In some styles not all can be seen that was asked for."""
+    """Return the questions by metric. Questions that the style makes unanswerable are left out."""
     wanted = apply_requirements(source, requirements)
     following = [
         asked
@@ -410,7 +409,7 @@ def _build_questions(
         asked
         for asked in _consistency_questions(source, rng)
         if asked.check not in known
-        and (wanted.has_visible_colours or asked.check.kind != "background")  # lines tell little of it
+        and (wanted.has_visible_colours or asked.check.kind != "background")  # lines show too little of it
         and asked.check.answer(source, wanted) == asked.answer
         and asked.check.answer(source, source) == asked.answer
     ]
@@ -427,7 +426,7 @@ def _build_questions(
 
 
 def _consistency_questions(source: Scene, rng: random.Random) -> list[TouchstoneQuestion]:
-    """What can be asked about things that should stay as they are, by how much rests on them."""
+    """Return candidates for consistency questions, with higher weights for more important ones."""
     noun = source.kind
     found = [
         _yes("subject", noun, weight=3),
@@ -459,10 +458,10 @@ def _consistency_questions(source: Scene, rng: random.Random) -> list[Touchstone
 
 
 def _format_instruction(requirements: list[Requirement], noun: str, rng: random.Random) -> str:
-    """Requirements as an instruction: in one sentence, or in two."""
+    """Join requirements to an instruction of one or two sentences."""
     words = [requirements[0].words]
     for before, required in pairwise(requirements):
-        # After another thing was named, "it" would be that.
+        # "it" would refer to the thing that the previous requirement names.
         other = before.changes.keys() & {"others", "text", "extras", "background"}
         words.append(_name_subject(required.words, noun) if other else required.words)
     first, *rest = words
@@ -475,7 +474,7 @@ def _format_instruction(requirements: list[Requirement], noun: str, rng: random.
 
 
 def _name_subject(words: str, noun: str) -> str:
-    """Words that say what they are about, rather than "it"."""
+    """Replace the first "it" by the name of the subject."""
     if f"the {noun}" in words:
         return words
     return re.sub(r"\bit(s?)\b", lambda its: f"the {noun}" + "'s" * bool(its[1]), words, count=1)

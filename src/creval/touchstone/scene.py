@@ -1,4 +1,4 @@
-"""A scene: all that a picture shows, and nothing that it does not."""
+"""Scene: a complete description of an image."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from creval.touchstone.shapes import SMALL_KINDS, SUBJECT_KINDS
 from creval.touchstone.sprites import COLOURS, MATERIALS
 
 IMAGE_SIDE = 768
-"""The width and height of a picture."""
+"""Width and height of an image, in pixels."""
 SIZES = {"small": 240, "medium": 320, "large": 400}
 PLACES = {"left": 270, "centre": 384, "right": 498}
-# Where small things can be: the top row, and the corners below.
+# Positions of small objects: the top row, and the bottom corners.
 SLOTS = {
     "top left": (110, 100),
     "top": (292, 100),
@@ -30,16 +30,16 @@ FRAMES = ("stamp", "playing card", "film strip")
 STYLES = ("painting", "pencil sketch", "pixel art", "flat poster", "blueprint")
 FLAWS = ("broken outlines", "noise", "banding", "doubled parts", "cut limbs")
 COLOURLESS_STYLES = frozenset({"pencil sketch", "blueprint"})
-"""Styles in which colours cannot be seen."""
+"""Styles without colours."""
 
 
 UNLINED_STYLES = frozenset({"pixel art", "blueprint"})
-"""Styles in which a gap in an outline would not be seen."""
+"""Styles in which a gap in an outline is not visible."""
 
 
 @dataclass(frozen=True)
 class Extra:
-    """Something that the subject has or wears."""
+    """Something that the subject has or wears, such as wings or a hat."""
 
     kind: str
     colour: str
@@ -48,7 +48,7 @@ class Extra:
 
 @dataclass(frozen=True)
 class SmallObject:
-    """A small thing beside the subject, in one of the slots."""
+    """A small object beside the subject, in one of the slots."""
 
     kind: str
     colour: str
@@ -57,8 +57,13 @@ class SmallObject:
 
 @dataclass(frozen=True)
 class Scene:
-    """What a picture shows. `panels` of two is a comic; `sticker` is a white border around the subject; `text` is
-    what stands on the banner, if there is one; `flaws` are in the drawing, at places that follow from `seed`."""
+    """Description of an image.
+
+    - `panels`: 2 for a comic, otherwise 1.
+    - `sticker`: whether the subject has a white border.
+    - `text`: words on the banner; "" for no banner.
+    - `flaws`: drawing errors, at places that depend on `seed`.
+    """
 
     kind: str
     colour: str
@@ -101,25 +106,25 @@ class Scene:
                 raise ValueError(f"a scene has no {given!r}")
 
     def find_extra(self, kind: str) -> Extra | None:
-        """What the subject has of a kind, if it has it."""
+        """Return the subject's extra of a kind, or None if it has none."""
         return next((extra for extra in self.extras if extra.kind == kind), None)
 
     def count(self, kind: str, colour: str = "") -> int:
-        """How many small things of a kind there are, of any colour or of one."""
+        """Return the number of small objects of a kind, of any colour or a given one."""
         return sum(o.kind == kind and colour in ("", o.colour) for o in self.others)
 
     @property
     def has_visible_colours(self) -> bool:
-        """Whether colours can be seen."""
+        """True if the style shows colours."""
         return self.style not in COLOURLESS_STYLES
 
     @property
     def has_legible_text(self) -> bool:
-        """Whether there is text that can be read."""
+        """True if there is text that can be read."""
         return bool(self.text) and self.style != "pixel art"
 
     def __str__(self) -> str:
-        """In words, such as `a medium blue cat in the centre, before a beach`."""
+        """Describe the scene in words, beginning with the subject, such as `a medium blue cat, centre`."""
         look = self.colour if self.material == "plain" else f"{self.colour} {self.material}"
         if not self.has_visible_colours:
             look = "colourless"
@@ -138,7 +143,7 @@ class Scene:
 
     @staticmethod
     def from_json(content: Mapping[str, Any]) -> Scene:
-        """The scene that `as_json` wrote down."""
+        """Return the scene described by the result of `as_json`."""
         return Scene(
             **{
                 **content,

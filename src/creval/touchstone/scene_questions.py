@@ -1,6 +1,6 @@
-"""What can be asked about a picture: the words of each question, and its right answer in a scene.
+"""Questions about images: the wording of each, and its true answer for a scene.
 
-A question about something that is not there is answered with no: what is absent was not kept, and is not well drawn.
+A question about something that is absent from the edit has the answer no.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ _STYLES = {
 
 
 class _Template(NamedTuple):
-    """How a kind of question is put."""
+    """Kind and wording of a question."""
 
     kind: str
     words: str
@@ -62,28 +62,28 @@ class _Template(NamedTuple):
 
 @dataclass(frozen=True)
 class Check:
-    """One question: a template's name and what fills its gaps, in order."""
+    """One question: the name of a template and the values of its placeholders, in order."""
 
     name: str
     given: tuple[str, ...] = ()
 
     @property
     def kind(self) -> str:
-        """What it is about: colour, count, place ..."""
+        """Topic of the question, such as colour, count or place."""
         return _TEMPLATES[self.name].kind
 
     @property
     def text(self) -> str:
-        """The question in words."""
+        """Text of the question."""
         return _TEMPLATES[self.name].words.format(*map(_Word, self.given))
 
     @property
     def reworded(self) -> str:
-        """The question in other words."""
+        """Alternative wording of the question."""
         return _REWORDED[self.name].format(*map(_Word, self.given))
 
     def answer(self, source: Scene, edit: Scene) -> bool:
-        """The right answer, from what both pictures show."""
+        """Return the true answer for the scenes of source and edit."""
         if self.name in _ABOUT_SUBJECT and edit.kind != self.given[0]:
             return False
         coloured, sash = edit.has_visible_colours, edit.find_extra("sash")
@@ -99,8 +99,8 @@ class Check:
             case ["same size", _]:
                 return edit.panels == source.panels and edit.size == source.size
             case ["larger", kind]:
-                there = source.kind == kind and edit.panels == source.panels
-                return there and SIZES[edit.size] > SIZES[source.size]
+                comparable = source.kind == kind and edit.panels == source.panels
+                return comparable and SIZES[edit.size] > SIZES[source.size]
             case ["has", _, extra]:
                 return edit.find_extra(extra) is not None
             case ["extra colour", extra, colour]:
@@ -139,12 +139,12 @@ class Check:
 
 
 def parse_check(text: str) -> Check | None:
-    """The check that a question's words stand for, if they are touchstone's."""
+    """Return the check that a question's text means, or None if it is not one of touchstone's questions."""
     for name, pattern in _patterns():
         match = pattern.fullmatch(text.strip())
         if match is not None:
             check = Check(name, tuple(_NAMES_BY_PHRASE.get(word, word) for word in match.groups()))
-            with suppress(KeyError):  # words that stand for nothing: another's question
+            with suppress(KeyError):  # an unknown word: not one of touchstone's questions
                 if text.strip() in (check.text, check.reworded):
                     return check
     return None
@@ -156,7 +156,7 @@ _NAMES_BY_PHRASE |= {f"{article} {kind}": kind for kind in SUBJECT_KINDS for art
 
 
 def with_article(words: str) -> str:
-    """Words with their article.
+    """Return words with their indefinite article.
 
     >>> with_article("owl"), with_article("cat")
     ('an owl', 'a cat')
@@ -165,7 +165,7 @@ def with_article(words: str) -> str:
 
 
 class _Word(str):
-    """A name as it is spoken: as it is, with its article, in the plural, or in the words that stand for it."""
+    """A name with format codes: `plural`, `one` (with article), `spoken` (its phrase), or none for the plain name."""
 
     def __format__(self, form: str) -> str:
         name = str(self)
@@ -216,7 +216,7 @@ _TEMPLATES: dict[str, _Template] = {
     "noise": _Template("artefact", "Is the picture disturbed by noise?"),
     "banding": _Template("artefact", "Is the picture disturbed by bands that run across it?"),
 }
-# Checks whose first gap is for the subject: the edit must show it.
+# Checks whose first placeholder is the subject. Their answer is no if the edit shows another subject.
 _ABOUT_SUBJECT = frozenset({"subject", "colour", "material", "place", "same size", "larger", "has", "container"})
 _ABOUT_SUBJECT |= {"sticker", "outlines", "complete", "once", "clear"}
 _FLAWS_ASKED_ABOUT = {"outlines": "broken outlines", "complete": "cut limbs", "once": "doubled parts"}
@@ -250,4 +250,4 @@ _REWORDED: dict[str, str] = {
     "noise": "Does noise spoil the edited image?",
     "banding": "Do bands run across the edited image and spoil it?",
 }
-"""The same questions in other words."""
+"""Alternative wordings of the same questions."""

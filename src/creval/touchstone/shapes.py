@@ -1,7 +1,7 @@
-"""What things look like: each kind as parts in a unit square, drawn one over another.
+"""Shapes of objects. Each kind consists of parts in a unit square, drawn on top of each other.
 
-A part is an outline and the tone that it is painted in: `main` is the thing's own colour, `second`
-a lighter one, `deep` a darker one; the others are the same on every thing.
+A part has an outline and a tone: `main` is the object's own colour, `second` a lighter and `deep` a darker one. Other
+tones are the same for all objects.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from typing import NamedTuple
 
 Point = tuple[float, float]
 Placement = Callable[[float, float], Point]
-"""Where a point of a drawing goes."""
+"""Function that maps a point of a drawing to the unit square."""
 
 
 class ShapePart(NamedTuple):
-    """A piece of a thing; where `line` is its width, it is a line and encloses nothing."""
+    """A part of an object: an area or, if `line` is not 0, an open line of this width."""
 
     points: tuple[Point, ...]
     tone: str = "main"
@@ -29,13 +29,13 @@ def _as_given(x: float, y: float) -> Point:
 
 
 def oval(x: float, y: float, across: float, down: float, tone: str = "main") -> ShapePart:
-    """An ellipse about a centre, with its half axes."""
+    """Return an ellipse, given its centre and semi-axes."""
     turns = (2 * math.pi * n / 48 for n in range(48))
     return ShapePart(tuple((x + across * math.cos(t), y + down * math.sin(t)) for t in turns), tone)
 
 
 def block(left: float, top: float, right: float, bottom: float, round_: float = 0.0, tone: str = "main") -> ShapePart:
-    """A rectangle, with rounded corners if wanted."""
+    """Return a rectangle, optionally with rounded corners."""
     if not round_:
         return ShapePart(((left, top), (right, top), (right, bottom), (left, bottom)), tone)
     corners = (
@@ -49,17 +49,17 @@ def block(left: float, top: float, right: float, bottom: float, round_: float = 
 
 
 def polygon(points: str, tone: str = "main", at: Placement = _as_given) -> ShapePart:
-    """A polygon; here and below points are `x,y` with spaces between them, as in SVG."""
+    """Return a polygon. As in SVG, points are `x,y` pairs separated by spaces."""
     return ShapePart(_parse_points(points, at), tone)
 
 
 def closed_curve(points: str, tone: str = "main", at: Placement = _as_given) -> ShapePart:
-    """A closed smooth line through points."""
+    """Return an area with a smooth outline through points."""
     return ShapePart(tuple(_spline(_parse_points(points, at), closed=True)), tone)
 
 
 def stroke(points: str, *, width: float, tone: str = "main") -> ShapePart:
-    """An open smooth line of a width."""
+    """Return an open smooth line."""
     return ShapePart(tuple(_spline(_parse_points(points), closed=False)), tone, width)
 
 
@@ -69,7 +69,7 @@ def _parse_points(text: str, at: Placement = _as_given) -> tuple[Point, ...]:
 
 
 def _spline(points: Sequence[Point], *, closed: bool) -> list[Point]:
-    """Catmull and Rom's spline."""
+    """Return points of the Catmull-Rom spline through the given points."""
     count = len(points)
     found: list[Point] = []
     for at in range(count if closed else count - 1):
@@ -252,7 +252,7 @@ SUBJECT_KINDS: dict[str, list[ShapePart]] = {
         oval(0.56, 0.64, 0.04, 0.04, "pale"),
     ],
 }
-"""What a picture can be about."""
+"""Kinds of subjects."""
 
 SMALL_KINDS: dict[str, list[ShapePart]] = {
     "star": [star(0.5, 0.53, 0.49, 0.21, 5)],
@@ -281,11 +281,14 @@ SMALL_KINDS: dict[str, list[ShapePart]] = {
         polygon("0.26,0.16 0.5,0.16 0.34,0.4 0.04,0.4", tone="second"),
     ],
 }
-"""What can stand around it."""
+"""Kinds of small objects."""
 
 
 class Fit(NamedTuple):
-    """Where a kind has things on: the middle of a hat's brim and its width, and between which heights a sash goes."""
+    """Positions of extras on objects of a kind.
+
+    `head` is the centre (x, y) of a hat's brim and its width. `waist` is the top and bottom of a sash.
+    """
 
     head: tuple[float, float, float]
     waist: tuple[float, float]
@@ -307,17 +310,17 @@ FITS = {
     "umbrella": Fit((0.5, 0.1, 0.32), (0.26, 0.39)),
     "robot": Fit((0.5, 0.12, 0.46), (0.48, 0.58)),
 }
-# What things have by nature, or cannot well have.
+# Extras that a kind has by nature, or that do not fit it.
 UNSUITABLE_EXTRAS: dict[str, str] = {"car": "wheels", "fish": "wheels", "umbrella": "wheels", "owl": "wings"}
 
 
-# The half of a pair of wings that is on the right.
+# The right wing.
 _WING = "0.72,0.5 0.88,0.16 1.06,0.1 1.11,0.3 1.03,0.38 1.06,0.52 0.96,0.55 0.92,0.67 0.74,0.64"
 _WING_INSIDE = "0.79,0.5 0.91,0.26 1.0,0.26 0.94,0.42 0.87,0.55"
 
 
 def _extra_parts(extra: str, kind: str) -> list[ShapePart]:
-    """What a thing of a kind has on: its parts, in the square of the thing that has it."""
+    """Return the parts of an extra, in the square of the kind that wears it."""
     x, y, wide = FITS[kind].head
 
     def on_head(across: float, down: float) -> Point:
@@ -345,12 +348,12 @@ def _extra_parts(extra: str, kind: str) -> list[ShapePart]:
         return [closed_curve(points, tones[points], at) for at in (left_wing, right_wing) for points in tones]
     if extra == "wheels":
         return [part for px in (0.3, 0.7) for part in (oval(px, 0.98, 0.12, 0.12), oval(px, 0.98, 0.05, 0.05, "pale"))]
-    raise ValueError(f"nothing wears {extra!r}")
+    raise ValueError(f"unknown extra {extra!r}")
 
 
 @cache
 def build_parts(kind: str, worn_by: str = "") -> list[ShapePart]:
-    """The parts of a thing, or of what another has on."""
+    """Return the parts of an object, or of an extra worn by another kind."""
     if worn_by:
         return _extra_parts(kind, worn_by)
     return SUBJECT_KINDS.get(kind) or SMALL_KINDS[kind]

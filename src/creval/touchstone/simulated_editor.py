@@ -1,4 +1,4 @@
-"""Editors that know what touchstone's images show."""
+"""Touchstone's simulated editors as an `Editor`."""
 
 from __future__ import annotations
 
@@ -16,8 +16,10 @@ from creval.touchstone.simulated_edits import SIMULATED_EDITORS, simulate_edit
 
 
 class SimulatedEditor(Editor):
-    """One of touchstone's editors, which know what their pictures show. A step's instruction is
-    carried out on what the picture shows by then."""
+    """A simulated editor, which reads scenes from the benchmark and from images.
+
+    The instruction of a step is applied to the scene of the image that it gets.
+    """
 
     price = 0.0
     seconds_per_edit = 0.1
@@ -27,14 +29,14 @@ class SimulatedEditor(Editor):
         require_no_settings("touchstone's editor", options)
         self.name, self.model, self.notes = name, editor, []
         if options.benchmark_folder is None:
-            raise CrevalError(f"{name} edits touchstone's pictures: give its benchmark.")
+            raise CrevalError(f"{name} only edits touchstone's images: give a touchstone benchmark.")
         self._samples = {sample.id: sample for sample in read_touchstone_samples(options.benchmark_folder)}
 
     async def edit(self, job: EditRequest, ticket: PendingTask) -> EditOutput:
         del ticket
         sample = self._samples.get(job.sample)
         if sample is None or job.source is None:
-            raise ProviderUnusable(f"{self.name} knows no sample {job.sample!r} of touchstone's.")
+            raise ProviderUnusable(f"{self.name}: the touchstone benchmark has no sample {job.sample!r}.")
         scene = self._edited_scene(sample, job)
         image = await asyncio.to_thread(draw_scene, scene)
         return EditOutput(encode_png(image, scene), "image/png", 0.0)
@@ -43,6 +45,6 @@ class SimulatedEditor(Editor):
         if job.instruction in sample.steps:
             now = read_scene(read_bytes(job.source)) if job.source is not None else None
             if now is None:
-                raise CallError("unknown picture", "it does not say what it shows", retryable=False)
+                raise CallError("unknown image", "the file has no stored scene", retryable=False)
             sample = sample.step_sample(now, sample.steps.index(job.instruction))
         return simulate_edit(sample, self.model, job.seed + job.draw)

@@ -1,4 +1,4 @@
-"""Editors whose skill is known. Each makes of a sample the scene that its edit shows."""
+"""Simulated editors with known skills. Each returns the scene of its edit of a sample."""
 
 from __future__ import annotations
 
@@ -15,30 +15,30 @@ from creval.touchstone.sprites import COLOURS
 
 
 def simulate_edit(sample: TouchstoneSample, editor: str, seed: int = 0) -> Scene:
-    """The scene of an editor's edit; the same for the same seed."""
+    """Return the scene of an editor's edit. The same seed gives the same scene."""
     chance = random.Random(f"{editor} {seed} {sample.id} {sample.source.seed}")  # noqa: S311
     return SIMULATED_EDITORS[editor](sample, chance)
 
 
 def _faithful(sample: TouchstoneSample, _: random.Random) -> Scene:
-    """Does what it is told, and nothing else."""
+    """Follow the instruction and change nothing else."""
     return sample.target_scene
 
 
 def _forgetful(sample: TouchstoneSample, rng: random.Random) -> Scene:
-    """Leaves out about half of what it is told."""
+    """Leave out about half of the requirements."""
     count = len(sample.requirements)
     done = sorted(rng.sample(range(count), rng.randint(1, max(1, (count + 1) // 2))))
     return apply_requirements(sample.source, [sample.requirements[at] for at in done])
 
 
 def _overeager(sample: TouchstoneSample, rng: random.Random) -> Scene:
-    """Does what it is told, and changes some of what should stay, as far as there is any."""
+    """Follow the instruction, and change some things that should be preserved."""
     scene = sample.target_scene
-    ways = [*_CHANGES]
-    rng.shuffle(ways)
+    changes = [*_CHANGES]
+    rng.shuffle(changes)
     left = rng.randint(2, 4)
-    for change in ways:
+    for change in changes:
         other = change(scene, rng)
         follows = _count_right(sample, "IF", other) == len(sample.questions["IF"])
         if follows and _count_right(sample, "VC", other) < _count_right(sample, "VC", scene):
@@ -53,12 +53,12 @@ def _count_right(sample: TouchstoneSample, metric: str, scene: Scene) -> int:
 
 
 def _lazy(sample: TouchstoneSample, _: random.Random) -> Scene:
-    """Returns the source."""
+    """Return the source unchanged."""
     return sample.source
 
 
 def _clumsy(sample: TouchstoneSample, rng: random.Random) -> Scene:
-    """Does what it is told, and draws it badly."""
+    """Follow the instruction, but draw with flaws."""
     scene = sample.target_scene
     flaws = [f for f in FLAWS if f != "broken outlines" or scene.style not in UNLINED_STYLES]
     chosen = rng.sample(flaws, rng.randint(1, 3))
@@ -66,7 +66,7 @@ def _clumsy(sample: TouchstoneSample, rng: random.Random) -> Scene:
 
 
 def _stranger(sample: TouchstoneSample, rng: random.Random) -> Scene:
-    """Brings another picture."""
+    """Return an unrelated image."""
     scene = random_scene(rng)
     while scene.kind == sample.source.kind:
         scene = random_scene(rng)
@@ -81,7 +81,7 @@ SIMULATED_EDITORS: dict[str, Callable[[TouchstoneSample, random.Random], Scene]]
     "clumsy": _clumsy,
     "stranger": _stranger,
 }
-"""The editors by name."""
+"""Simulated editors by name."""
 
 
 def _recolour(scene: Scene, rng: random.Random) -> Scene:
@@ -90,13 +90,13 @@ def _recolour(scene: Scene, rng: random.Random) -> Scene:
 
 
 def _vary(field: str, options: Iterable[str], scene: Scene, rng: random.Random) -> Scene:
-    """Change one thing about a scene."""
+    """Change one field of a scene to another random value."""
     changed: dict[str, Any] = {field: choose_other(rng, options, getattr(scene, field))}
     return replace(scene, **changed)
 
 
 def _move(scene: Scene, rng: random.Random) -> Scene:
-    return scene if scene.container else _vary("place", PLACES, scene, rng)  # it would stick out of a container
+    return scene if scene.container else _vary("place", PLACES, scene, rng)  # a container does not move along
 
 
 def _remove_objects(scene: Scene, rng: random.Random) -> Scene:

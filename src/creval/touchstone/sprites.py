@@ -1,4 +1,4 @@
-"""Things as pictures: painted part by part, shaded, in a material, with a clear background."""
+"""Sprites: objects painted part by part, shaded, in a material, on a transparent background."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ COLOURS: dict[str, Colour] = {
     "purple": (138, 84, 182),
     "pink": (240, 134, 178),
 }
-"""What things can be coloured."""
+"""Colours of objects."""
 INK: Colour = (38, 34, 46)
 _TONES: dict[str, Colour] = {
     "pale": (246, 238, 216),
@@ -40,9 +40,9 @@ _MATERIAL_COLOURS: dict[str, Colour] = {
     "ice": (178, 222, 240),
 }
 MATERIALS = ("plain", *_MATERIAL_COLOURS, "wool")
-"""What things can be made of; `plain` and `wool` keep the thing's colour."""
-_SUPERSAMPLING = 2  # times as large as it is wanted, while it is painted
-_OUTLINE_SHARE = 0.014  # of a thing's size: its outline
+"""Materials of objects. `plain` and `wool` keep the object's colour."""
+_SUPERSAMPLING = 2  # factor by which objects are painted larger than needed
+_OUTLINE_SHARE = 0.014  # width of the outline, relative to the object's size
 
 
 def draw_sprite(
@@ -55,10 +55,10 @@ def draw_sprite(
     worn_by: str = "",
     reduction: int = 1,
 ) -> Image.Image:
-    """A thing, `size` pixels high and wide and a margin around it, in RGBA.
+    """Return an object in RGBA, `size` pixels wide and high, with a margin around it.
 
-    With `worn_by` it is what a thing of that kind has on, in its place. In a picture that is `reduction`,
-    lines are thinner too.
+    With `worn_by`, `kind` is an extra at its position on an object of that kind. `reduction` makes lines thinner, for
+    a drawing that is smaller by this factor.
     """
     made, left, top = _paint_sprite(kind, colour, size, material, worn_by, reduction)
     whole = Image.new("RGBA", (size + 2 * margin, size + 2 * margin), (*INK, 0))
@@ -70,7 +70,7 @@ def draw_sprite(
 def _paint_sprite(
     kind: str, colour: str, size: int, material: str, worn_by: str, reduction: int
 ) -> tuple[Image.Image, int, int]:
-    """A thing without anything around it, and where that is in its square."""
+    """Return an object without a margin, and its left and top position in its square."""
     parts = build_parts(kind, worn_by)
     width = max(2 * _SUPERSAMPLING // reduction, round(_OUTLINE_SHARE * size * _SUPERSAMPLING))
     left, top, right, bottom = _bounds(parts, size, width)
@@ -86,7 +86,7 @@ def _paint_sprite(
 
 
 def _bounds(parts: Sequence[ShapePart], size: int, width: int) -> tuple[int, int, int, int]:
-    """What parts take up, with their outlines, in pixels."""
+    """Return the bounding box of parts with their outlines, in pixels."""
     rim = max(part.line for part in parts) * size / 2 + 2 * width / _SUPERSAMPLING + 2
     xs = [_inset(x) * size for part in parts for x, _ in part.points]
     ys = [_inset(y) * size for part in parts for _, y in part.points]
@@ -95,7 +95,7 @@ def _bounds(parts: Sequence[ShapePart], size: int, width: int) -> tuple[int, int
 
 
 def _tone(tone: str, own: Colour, material: str) -> Colour:
-    """The colour of a part; in most materials all parts are of the material."""
+    """Return the colour of a part. In most materials, all parts have the material's colour."""
     if material in _MATERIAL_COLOURS:
         own = _MATERIAL_COLOURS[material]
         if tone in ("pale", "white", "glass", "bark", "flame"):
@@ -127,7 +127,7 @@ def _paint(
 
 
 def _inset(share: float) -> float:
-    """A place in the unit square, with room for outlines around it."""
+    """Shrink a coordinate in the unit square, to leave room for outlines."""
     return 0.03 + 0.94 * share
 
 
@@ -139,7 +139,7 @@ def _line(pen: ImageDraw.ImageDraw, points: list[tuple[float, float]], colour: C
 
 
 def _shade(flat: Image.Image, material: str, size: int, left: int, top: int) -> Image.Image:
-    """Light from above on the left, and the material's surface."""
+    """Add light from the top left, and the surface of the material."""
     pixels = np.asarray(flat).astype(np.float32)
     rows, columns = np.mgrid[: flat.height, : flat.width].astype(np.float32)
     rows, columns = (rows + top) / size, (columns + left) / size
@@ -156,7 +156,7 @@ def _shade(flat: Image.Image, material: str, size: int, left: int, top: int) -> 
 
 @lru_cache(maxsize=32)
 def _light(alpha: bytes, shape: tuple[int, int], size: int, *, shiny: bool) -> Pixels:
-    """How light falls on something of that outline; the same in all its colours."""
+    """Return the brightness factor of each pixel, which depends on the outline only."""
     outline = np.frombuffer(alpha, dtype=np.uint8).reshape(shape[::-1])
     soft = _box_blur(outline.astype(np.float64) / 255, max(1, size // 16))
     slope: Pixels = np.add(*np.gradient(soft))
@@ -165,7 +165,7 @@ def _light(alpha: bytes, shape: tuple[int, int], size: int, *, shiny: bool) -> P
 
 
 def _box_blur(values: NDArray[np.float64], radius: int) -> Pixels:
-    """Means over squares, twice; finer than Pillow's blur, which keeps whole numbers."""
+    """Return means over squares, applied twice. Unlike Pillow's blur, this does not round to whole numbers."""
     for axis in (0, 1, 0, 1):
         wide = np.pad(values, [(radius + 1, radius) if a == axis else (0, 0) for a in (0, 1)])
         sums = np.cumsum(wide, axis=axis)
@@ -182,7 +182,7 @@ def _is_ink(colours: Pixels) -> NDArray[np.bool_]:
 
 
 def _surface(colours: Pixels, rows: Pixels, columns: Pixels, material: str) -> Pixels:
-    """Colours with what tells a material: grain, shine, specks, facets, stitches."""
+    """Add the texture of a material: grain, shine, specks, facets or stitches."""
     if material == "wood":
         grain = np.sin(46 * (columns + 0.05 * np.sin(9 * rows) + 0.02 * np.sin(31 * rows)))
         colours = colours * (1 + 0.16 * grain[..., None]).astype(np.float32)

@@ -1,1 +1,1 @@
-"""Pages over a run (`creval view`), and over what is to be reviewed."""
+"""Web pages: the viewer of a run (`creval view`) and the review of a built benchmark (`creval review`)."""

@@ -1,4 +1,4 @@
-"""Pages that need a link with a token."""
+"""Access to the pages by a link with a token."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_without_the_token_nothing_is_shown(client: TestClient) -> None:
     for path in PATHS:
         refused = client.get(path)
         assert refused.status_code == 403
-        assert "Open the whole link" in refused.text
+        assert "Open the complete link" in refused.text
         assert "nosniff" in refused.headers["x-content-type-options"]
     for wrong in ("", "T0ken-of-this-server", TOKEN + "x", TOKEN[:-1], "\u00e4", "%00", f"{TOKEN}&token=x"):
         refused = client.get(f"/?token={wrong}")
@@ -69,7 +69,7 @@ def test_the_redirect_leads_nowhere_else(client: TestClient, path: str) -> None:
 
 
 def test_a_link_on_another_page_is_followed_once_more_from_here(client: TestClient) -> None:
-    """Browsers send a strict cookie with a request from the same place only."""
+    """Browsers send a strict cookie only with requests from the same site."""
     came = {"Sec-Fetch-Site": "cross-site"}
     again = client.get("/", headers=came)
     assert (again.status_code, "refresh" in again.text) == (200, True)
@@ -90,7 +90,7 @@ def test_a_review_needs_the_token_to_be_changed() -> None:
     headers = {"Origin": "http://127.0.0.1:8000", "Content-Type": "application/x-www-form-urlencoded"}
     for path in ("/decide?group=g&item=i", f"/decide?group=g&item=i&token={TOKEN}"):
         refused = client.post(path, content="act=drop", headers=headers)
-        assert (refused.status_code, "Open the whole link" in refused.text) == (403, True)
+        assert (refused.status_code, "Open the complete link" in refused.text) == (403, True)
 
 
 @pytest.mark.parametrize(("host", "asked", "needed"), [("127.0.0.1", 0, 0), ("127.0.0.1", 1, 1), ("0.0.0.0", 0, 1)])
@@ -106,14 +106,14 @@ def test_which_servers_need_a_token(
         assert client.get("/").status_code == (403 if needed else 200)
         if needed:
             page = Path(opened[0].removeprefix("file://"))
-            assert page.stat().st_mode & 0o77 == 0, "others see how the browser is called, but not the file"
+            assert page.stat().st_mode & 0o77 == 0, "other users cannot read the file"
             (token,) = re.findall(r"token=([\w-]{40,})", notes[-1])
             assert token in page.read_text(encoding="utf-8")
             assert client.get(f"/?token={token}").status_code == 303
 
     monkeypatch.setattr(page_server, "run_server", run)
     monkeypatch.setattr("webbrowser.open", opened.append)
-    serve_app(host, 0, viewer.app, notes.append, "viewing", "Others can come.", True, bool(asked))
+    serve_app(host, 0, viewer.app, notes.append, "viewing", "Others can open this.", True, bool(asked))
     assert ("token=" in notes[-1]) is bool(needed)
-    assert ("Others can come." in notes) is (host == "0.0.0.0")
+    assert ("Others can open this." in notes) is (host == "0.0.0.0")
     assert opened[0].startswith("file://" if needed else "http://127.0.0.1:")

@@ -1,4 +1,4 @@
-"""The run's own pictures, and nothing else."""
+"""Only images of the run are served."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Connections that are half used, too many, or slow; and a lock that others hold."""
+"""Incomplete, slow and too many connections; and a lock held by another process."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ Address = tuple[str, int]
 
 @contextmanager
 def served(app: Starlette) -> Iterator[Address]:
-    """An application on loopback, as the commands serve it."""
+    """Serve an application on loopback, as the commands do."""
     ready, listening = threading.Event(), open_socket("127.0.0.1", 0)
     server = PageServer(app, ready.set)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
@@ -47,14 +47,14 @@ def served(app: Starlette) -> Iterator[Address]:
 
 
 def ask(address: Address, request: bytes = GET, timeout: float = 5) -> bytes:
-    """The beginning of what comes back."""
+    """Return the beginning of the response."""
     with socket.create_connection(address, timeout) as line:
         line.sendall(request)
         return line.recv(4000)
 
 
 def seconds_until_closed(address: Address, request: bytes, *, every: float = 0.0) -> float:
-    """How long a connection stays that sends a part of a request, or a byte every now and then."""
+    """Return how long an incomplete request stays connected. With `every`, it sends a byte at this interval."""
     began = time.monotonic()
     with socket.create_connection(address, 5) as line, suppress(OSError):
         line.sendall(request)
@@ -130,7 +130,7 @@ def test_running_out_of_files_neither_floods_nor_stops_the_server(tmp_path: Path
 
 
 def test_pages_are_served_while_a_decision_waits_for_the_lock(review: Kept) -> None:
-    """Another process holds the folder's lock."""
+    """The folder's lock is held by another process."""
     waiting, released = threading.Event(), threading.Event()
     decide = review.decide
 
@@ -151,7 +151,7 @@ def test_pages_are_served_while_a_decision_waits_for_the_lock(review: Kept) -> N
         sender = threading.Thread(target=lambda: answers.append(ask(address, head.encode(), 10)))
         sender.start()
         assert waiting.wait(5)
-        assert ask(address).startswith(b"HTTP/1.1 200"), "a page comes meanwhile"
+        assert ask(address).startswith(b"HTTP/1.1 200"), "pages are served in the meantime"
         assert not answers
         released.set()
         sender.join(10)

@@ -1,4 +1,4 @@
-"""Who may ask the viewer for what."""
+"""Hosts, methods and origins that the pages accept."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_foreign_names_are_refused(client: TestClient, host: str) -> None:
     for path in ("/", "/picture?sample=s1&name=source", "/static/view.js", "/nothing"):
         refused = client.get(path, headers={"Host": host})
         assert refused.status_code == 403
-        assert "only under its own address" in refused.text
+        assert "Open the address that creval printed" in refused.text
         assert "nosniff" in refused.headers["x-content-type-options"]
 
 

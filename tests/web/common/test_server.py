@@ -1,4 +1,4 @@
-"""Where the viewer listens, and what it says where it cannot."""
+"""The address on which the pages are served, and errors if it is not available."""
 
 from __future__ import annotations
 
@@ -41,4 +41,4 @@ def test_the_command_says_what_is_wrong(tmp_path: Path) -> None:
     with open_socket("127.0.0.1", 0) as listening:
         taken = creval(run, "--port", listening.getsockname()[1])
     assert taken.returncode == 2
-    assert "cannot be listened at" in taken.stderr
+    assert "cannot listen on" in taken.stderr

@@ -1,4 +1,4 @@
-"""A review in memory, of what a pipeline could have made."""
+"""An in-memory review for tests."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from creval.core.errors import CrevalError
 
 
 class Kept:
-    """A review that is kept in memory. It refuses an empty text, and counts what it is asked."""
+    """In-memory review. It refuses empty texts, and records reads and decisions."""
 
     def __init__(self, groups: Sequence[ReviewGroup], title: str = "benches/mine") -> None:
         self.title = title
@@ -56,7 +56,7 @@ class Kept:
 
 
 def sorts_dropped_last(review: Kept) -> None:
-    """Let a review put what is dropped behind the rest."""
+    """Make a review sort dropped items to the end."""
     decide = review.decide
 
     def sorting(group: str, item: str, verdict: str, fields: Mapping[str, str]) -> None:

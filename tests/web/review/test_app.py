@@ -1,4 +1,4 @@
-"""The pages of a review: what they show, what they save, and what they refuse."""
+"""The pages of a review: content, saving, and refusals."""
 
 from __future__ import annotations
 
@@ -46,12 +46,12 @@ def client(review: Kept) -> TestClient:
 
 
 def words(page: str) -> str:
-    """What a page says, on one line."""
+    """Return the text of a page on one line."""
     return " ".join(unescape(re.sub(r"<[^>]*>", " ", page)).split())
 
 
 def form(client: TestClient, name: str, place: int) -> tuple[str, dict[str, str]]:
-    """Where a card's form leads, and what a browser would send of it."""
+    """Return the action of a card's form, and the data that a browser would send."""
     page = client.get("/group", params={"id": name}).text
     card = re.findall(r'<form[^>]* method="post".*?</form>', page, re.DOTALL)[place]
     inputs = re.findall(r'<input type="hidden" name="(\w+)" value="([^"]*)">', card)
@@ -64,7 +64,7 @@ def form(client: TestClient, name: str, place: int) -> tuple[str, dict[str, str]
 
 
 def send(client: TestClient, name: str, place: int, changes: Mapping[str, str], script: bool = True) -> Any:
-    """Send a card's form, as the page's script does or as a browser without it."""
+    """Submit a card's form, as the page's script does or as a browser without JavaScript."""
     action, sent = form(client, name, place)
     sent |= changes
     return client.post(action, json=sent) if script else client.post(action, data=sent)
@@ -87,12 +87,12 @@ def test_a_group(client: TestClient) -> None:
     page = client.get("/group?id=one").text
     said = words(page)
     assert "0 of 3 items decided" in said
-    assert "Look twice: On the source alone it is answered No." in said
+    assert "Check: On the source alone it is answered No." in said
     assert "writer model-w" in said
     assert re.search(r'name="field-1" value="0" checked> <span>Yes</span>', page)
     assert re.search(r'<option value="1" selected>Commercial Design</option>', page)
     assert 'src="/picture?group=one&amp;name=one.png&amp;size=medium"' in page
-    assert "It has no picture." in client.get("/group?id=two").text
+    assert "This group has no image." in client.get("/group?id=two").text
 
 
 def test_neighbours_follow_the_list(client: TestClient) -> None:
@@ -110,7 +110,7 @@ def test_neighbours_follow_the_list(client: TestClient) -> None:
     assert client.get("/next?after=three").headers["location"] == "/group?id=one"
     assert client.get("/next").headers["location"] == "/group?id=one"
     assert to(client.get("/?show=open").text, "onward") == "/next?show=open"
-    assert to(client.get("/?show=dropped").text, "onward") == "/next", "there nothing is open"
+    assert to(client.get("/?show=dropped").text, "onward") == "/next", "no dropped item is open"
 
 
 @pytest.mark.parametrize("script", [True, False])
@@ -124,7 +124,7 @@ def test_accept_drop_reopen_and_change(review: Kept, client: TestClient, script:
     assert [field.text for field in item.fields] == ["Is the hat red?", "Yes", "3"]
     send(client, "one", 2, {"act": "save", "field-1": "1"}, script)
     item = review.item("one", "IF/1")
-    assert item.verdict == ACCEPTED, "to save leaves what was decided"
+    assert item.verdict == ACCEPTED, "saving does not change the verdict"
     assert [field.text for field in item.fields] == ["Is the hat red?", "No", "3"]
     if script:
         found = answer.json()
@@ -166,13 +166,13 @@ def test_a_change_from_elsewhere_is_noticed(review: Kept, client: TestClient, sc
     assert "changed elsewhere" in words(card)
     assert "decided dropped text Is the other window's hat red?" in words(card)
     assert "Is my hat red?</textarea>" in card
-    assert "Take what is there t Accept mine instead m" in words(card)
+    assert "Keep the saved version t Accept mine instead m" in words(card)
     version = re.findall(r'name="version" value="(\w+)"', card)[0 if script else 2]
     assert post(mine | {"version": version}).status_code == (200 if script else 303)
     assert review.text("one", "IF/1") == "Is my hat red?"
     assert review.item("one", "IF/1").verdict == ACCEPTED
     same = old | {"act": "accept", "field-0": "Is my hat red?"}
-    assert post(same).status_code == (200 if script else 303), "it is so already"
+    assert post(same).status_code == (200 if script else 303), "nothing to change"
     taken = post(old | {"act": "theirs", "field-0": "What I typed."})
     assert taken.status_code == (200 if script else 303)
     assert review.text("one", "IF/1") == "Is my hat red?"
@@ -232,7 +232,7 @@ def test_all_open_items_at_once(review: Kept, client: TestClient) -> None:
     answer = send(client, "three", 0, {}, script=False)
     assert (answer.status_code, answer.headers["location"]) == (303, "/next?after=three")
     assert client.get("/next?after=three").headers["location"] == "/"
-    assert "Everything is decided." in client.get("/").text
+    assert "All items are decided." in client.get("/").text
 
 
 def test_all_are_accepted_only_as_they_were_shown(review: Kept, client: TestClient) -> None:
@@ -250,7 +250,7 @@ def test_what_cannot_be_accepted_stays_open(review: Kept, client: TestClient) ->
     review.kept["one"] = replace(review.kept["one"], items=(empty, question("IF/2", "Is it?")))
     answer = send(client, "one", 0, {})
     assert answer.status_code == 422
-    assert answer.json()["said"] == "1 item accepted. 1 could not be."
+    assert answer.json()["said"] == "1 item accepted. 1 could not be accepted."
     assert "Not accepted: a question needs words" in words(answer.json()["cards"]["item-1"])
     assert [item.verdict for item in review.kept["one"].items] == [OPEN, ACCEPTED]
 
@@ -267,19 +267,19 @@ def test_what_nobody_touched_stays_to_the_letter(review: Kept, client: TestClien
     for script in (True, False):
         review.decided.clear()
         _, sent = form(client, "one", 1)
-        # A browser ends lines its own way.
+        # Browsers send CRLF line endings.
         typed = sent["field-0"] if script else sent["field-0"].replace("\n", "\r\n")
         send(client, "one", 1, {"act": "accept", "field-0": typed}, script)
         assert review.decided[0][3] == {"text": "\n" + ODD, "weight": "7", "none": ""}
     page = words(client.get("/group?id=one").text)
-    assert r"It holds characters that cannot be seen: \x07, \u202e, \u202c" in page
-    assert "7 (none of the choices)" in page
+    assert r"Contains invisible characters: \x07, \u202e, \u202c" in page
+    assert "7 (not one of the choices)" in page
     send(client, "one", 1, {"act": "save", "field-0": "one\r\ntwo", "field-1": "1"})
     assert review.decided[-1][3] == {"text": "one\ntwo", "weight": "2", "none": ""}
 
 
 def test_no_characters_at_all(review: Kept, client: TestClient) -> None:
-    """File names and JSON can hold what no page can."""
+    """File names and JSON can contain characters that no page can."""
     name = "b\udce9te"
     odd = ReviewItem("q\udcff", "IF", (ReviewField("text", "half \ud83d of it"),), notes=("\udc80",))
     review.kept[name] = ReviewGroup(name, f"heading {name}", {}, (odd,))
@@ -323,7 +323,7 @@ def test_whoever_writes_knows_the_word(review: Kept, client: TestClient, token: 
             if place:
                 card = answer.json()["cards"]["item-1"] if script else answer.text
                 assert "Typed.</textarea>" in card
-                assert "from before creval was started again" in card
+                assert "was opened before creval was restarted" in card
     assert review.decided == []
 
 
@@ -351,8 +351,8 @@ def test_looking_changes_nothing(review: Kept, client: TestClient) -> None:
         ("/?show=some", "There is no list 'some'"),
         ("/?page=two", "A page is a number"),
         ("/picture?group=../../secret", "There is no group"),
-        ("/elsewhere", "there is no such page"),
-        ("/static/review.py", "there is no such page"),
+        ("/elsewhere", "this page does not exist"),
+        ("/static/review.py", "this page does not exist"),
     ],
 )
 def test_what_is_not_there_is_said(client: TestClient, path: str, sentence: str) -> None:
@@ -459,14 +459,14 @@ def test_nothing_to_review() -> None:
     assert "There is nothing to review." in client.get("/").text
     assert client.get("/next").headers["location"] == "/"
     client = looking(Kept([ReviewGroup("bare", "", {}, ())]))
-    assert "There is nothing in it." in client.get("/group?id=bare").text
+    assert "This group has no items." in client.get("/group?id=bare").text
 
 
 def test_large_reviews_stay_quick() -> None:
     items = [question(f"IF/{n}", f"Is it number {n}?") for n in range(17)]
     review = Kept([group(f"g{n:04d}", None, instruction(), *items) for n in range(1000)])
     client = looking(review)
-    assert review.reads == 1000, "each once, at the start"
+    assert review.reads == 1000, "each group is read once, at the start"
 
     def took(path: str) -> float:
         began = time.perf_counter()
@@ -475,7 +475,7 @@ def test_large_reviews_stay_quick() -> None:
 
     for path in ("/", "/?page=40", "/?show=open&page=7"):
         assert min(took(path) for _ in range(3)) < 0.15
-    assert review.reads == 1000, "lists read nothing"
+    assert review.reads == 1000, "lists read no group"
     assert min(took("/group?id=g0500") for _ in range(3)) < 0.15
     assert review.reads == 1003
 
@@ -498,7 +498,7 @@ def test_an_item_can_be_added(review: Kept, client: TestClient) -> None:
     assert added.status_code == 303
     assert added.headers["location"] == "/group?id=one&saved=new-3#item-4"
     assert "Is it &lt;red&gt;?" in client.get("/group?id=one").text
-    assert "/add" not in client.get("/group?id=two").text, "nothing can be added there"
+    assert "/add" not in client.get("/group?id=two").text, "this group takes no new items"
 
 
 def test_the_instruction_stays_in_view_and_follows_its_change(review: Kept, client: TestClient) -> None:
@@ -513,7 +513,7 @@ def test_groups_can_be_searched_for(client: TestClient) -> None:
         return re.findall(r'href="/group\?id=(\w+)[^"]*" data-line', page)
 
     assert found(q="OF three, HA") == ["three"]
-    assert found(q="and this?") == ["two"], "also in what is dropped"
+    assert found(q="and this?") == ["two"], "dropped items are searched, too"
     assert found(q="hat three", show="dropped") == []
     assert found(q="") == ["one", "two", "three"]
     page = client.get("/", params={"q": "<b>nothing"}).text

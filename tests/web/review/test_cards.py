@@ -1,4 +1,4 @@
-"""Fields of an item, there and back."""
+"""Round trips of an item's fields through a form."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ANY = st.text(st.characters(), max_size=40) | st.sampled_from(["\r", "\r\n", "\n
 
 
 def sent_back(item: ReviewItem, ends: str) -> dict[str, str]:
-    """What a browser sends of a card that nobody touched, with lines that end so."""
+    """Return the form data that a browser sends for an unchanged card, with the given line endings."""
     card = build_card(ReviewGroup("g", "", {}, (item,)), 0, "")
     sent = {}
     for box in card.form_fields:

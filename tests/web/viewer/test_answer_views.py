@@ -1,4 +1,4 @@
-"""Several answers to one question, in a few words."""
+"""Summaries of several answers to one question."""
 
 from __future__ import annotations
 

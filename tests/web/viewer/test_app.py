@@ -1,4 +1,4 @@
-"""The pages of a run, of every system's."""
+"""The pages of a run, for every benchmark."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
 
 
 def words(page: str) -> str:
-    """What a page says, on one line."""
+    """Return the text of a page on one line."""
     return " ".join(unescape(re.sub(r"<[^>]*>", " ", page)).split())
 
 
@@ -47,7 +47,7 @@ def test_the_start_page(client: TestClient) -> None:
     said = words(page)
     assert "1 pair of models differs" in said
     assert "Questions on which models disagree 2" in said
-    assert "Questions of weight 3 that some model has wrong 1" in said
+    assert "Questions of weight 3 that some model gets wrong 1" in said
     assert "Questions without an answer 1" in said
     # alpha's S: IF 100, VC (100 + 25 + 0) / 3, VQ 100.
     assert f"{0.4 * 100 + 0.4 * 125 / 3 + 20:.2f} (best)" in said
@@ -73,7 +73,7 @@ def test_a_sample(client: TestClient) -> None:
     page = client.get("/sample?id=s2&model=beta").text
     said = words(page)
     assert "Put a red hat on the cat of s2." in said
-    assert "VC/1 · weight 3 · right is Yes (released as “** Yes”)" in said
+    assert "VC/1 · weight 3 · expected answer Yes (released as “** Yes”)" in said
     assert "2 of 3" in said
     assert re.search(r'id="q2"[^>]*data-failed', page)
     assert not re.search(r'id="q1"[^>]*data-failed', page)
@@ -93,13 +93,13 @@ def test_neighbours_are_those_of_the_list(client: TestClient) -> None:
     assert to(worst, "previous") == "/sample?id=s3&model=alpha&order=worst"
     assert to(worst, "failure") == ""
     quality = client.get("/sample?id=s1&metric=VQ").text
-    assert to(quality, "failure") == "", "in other metrics there are some"
+    assert to(quality, "failure") == "", "failures of other metrics do not count"
     assert re.search(r'id="q4"[^>]*data-failed', quality)
     assert not re.search(r'id="q1"[^>]*data-failed', quality)
     both = client.get("/sample?id=s1&left=0:alpha&right=0:beta").text
     assert to(both, "next") == "/sample?id=s2&left=0%3Aalpha&right=0%3Abeta"
     elsewhere = client.get("/sample?id=s3&outcome=wrong&weight=3").text
-    assert to(elsewhere, "previous") == "/sample?id=s2", "it is not in that list"
+    assert to(elsewhere, "previous") == "/sample?id=s2", "the sample is not in that list"
 
 
 def test_lists_are_filtered_by_their_address(client: TestClient) -> None:
@@ -107,23 +107,23 @@ def test_lists_are_filtered_by_their_address(client: TestClient) -> None:
     assert "alpha, wrong: 2 questions" in said
     assert "Questions 1 to 2 of 2" in said
     page = client.get("/samples?split=yes").text
-    assert "1 sample, with 2 questions that match" in words(page)
+    assert "1 sample, with 2 matching questions" in words(page)
     assert re.search(r'<option value="yes" selected>', page)
-    assert "No question is like that." in client.get("/questions?outcome=unasked&model=alpha").text
+    assert "No question matches the filters." in client.get("/questions?outcome=unasked&model=alpha").text
 
 
 @pytest.mark.parametrize(
     ("path", "sentence"),
     [
         ("/sample?id=s8", "There is no sample 's8'; did you mean 's"),
-        ("/sample", "Say which sample"),
+        ("/sample", "No sample is given: add id=SAMPLE"),
         ("/model?name=alhpa", "did you mean 'alpha'?"),
         ("/questions?metric=FI", "did you mean 'IF'?"),
         ("/questions?page=two", "A page is a number"),
         ("/question?sample=s1&id=IF/9", "There is no question 'IF/9'"),
         ("/reply?id=999999", "There is no such reply"),
         ("/reply?id=1%3B", "There is no such reply"),
-        ("/elsewhere", "there is no such page"),
+        ("/elsewhere", "this page does not exist"),
     ],
 )
 def test_what_is_not_there_is_said(client: TestClient, path: str, sentence: str) -> None:
@@ -156,7 +156,7 @@ def test_a_run_that_is_still_going(tmp_path: Path) -> None:
         assert "not asked yet" in words(client.get("/sample?id=s3").text)
         say(run, {"beta": {"s3": "+-++"}})
         said = words(client.get("/sample?id=s3").text)
-        assert "not asked yet" not in said, "a sample's page reads the run itself"
+        assert "not asked yet" not in said, "a sample's page reads the run directly"
         for path, expected in (
             ("/questions?outcome=wrong&model=beta", "beta, wrong: 4 questions"),
             ("/", "12 answers"),
@@ -176,7 +176,7 @@ def test_a_run_that_is_made_anew_and_one_that_goes(tmp_path: Path) -> None:
     run = write_run(tmp_path)
     with looking_at(run) as client:
         (run / "creval.db").rename(tmp_path / "aside.db")
-        wait_for(client, "/", "could not be read again")
+        wait_for(client, "/", "could not be reloaded")
         for path in ("/samples", "/sample?id=s1", "/search?q=hat"):
             answer = client.get(path)
             assert answer.status_code == 503
@@ -199,7 +199,7 @@ def test_an_empty_run(tmp_path: Path) -> None:
 
 
 def crawl(client: TestClient, most: int) -> dict[str, str]:
-    """The pages that links lead to from the start, with their words; all are there."""
+    """Follow links from the start page, and return the text of each page. Fails if a link is broken."""
     found: dict[str, str] = {}
     waiting, seen = ["/"], {"/"}
     while waiting and len(found) < most:
@@ -230,8 +230,8 @@ def test_complexbench_edit_and_protocols_for_any_dataset(tmp_path: Path, protoco
         assert "How well was instruction 1 carried out" in page
         by_kind = [path for path in found if "edit_type%3A" in path]
         assert by_kind
-        assert all("No sample is like that" not in found[path] for path in by_kind)
-        assert "less is better" in found["/"]
+        assert all("No sample matches the filters" not in found[path] for path in by_kind)
+        assert "lower is better" in found["/"]
     if protocol == "clip":
         assert "Measurements" in page
 
@@ -252,7 +252,7 @@ def test_complex_edit(tmp_path: Path, protocol: str) -> None:
     assert "one, repeat 2" in page
     assert "A, draw 1" in page
     assert "upper half" in page or protocol.endswith("probability")
-    assert "/samples?group=delta" not in start, "a difference has no samples"
+    assert "/samples?group=delta" not in start, "a difference between groups has no samples"
 
 
 def test_what_a_sample_and_an_edit_bring_with_them(tmp_path: Path) -> None:
@@ -278,7 +278,7 @@ def test_what_a_sample_and_an_edit_bring_with_them(tmp_path: Path) -> None:
         said = words(client.get("/sample?id=s1").text)
         for name in ("mask", "reference:0", "reference:1"):
             assert client.get("/picture", params={"sample": "s1", "name": name}).status_code == 200
-        assert "The reply itself was not kept" in words(client.get("/reply?id=1").text)
+        assert "The raw reply is not stored" in words(client.get("/reply?id=1").text)
     for expected in (
         "mask",
         "reference 2",
@@ -311,18 +311,18 @@ def test_how_edits_came_about_and_which_are_not_there(tmp_path: Path) -> None:
         start, model = (words(client.get(path).text) for path in ("/", "/model?name=once"))
     assert "Refused. content filter: not this" in said
     for name in ("steps", "best", "planned"):
-        assert f"How {name}'s edit came about" in said
-    assert "How once's edit" not in said
+        assert f"History of {name}'s edit" in said
+    assert "History of once's edit" not in said
     assert f"A plan for {names[0]}." in said
     assert said.count(", picked") == 1
     steps = len(open_benchmark(bench).dataset.samples[0].steps)
     assert len(images) == steps - 1 + 2
     assert {answer.headers["content-type"] for answer in images} == {"image/png"}
-    assert "What each cost" in start
+    assert "Cost of an edit by each model" in start
     assert "touchstone:lazy best-of:2 2 2 helpers 6 1.00 USD" in start
     assert "once lacks 1 edit: 1 refused (content filter: not this)." in start
     assert "made by touchstone:lazy, direct: 0.50 USD and" in model
-    assert f"Edits that are not there sample the edit is why {names[0]} refused content" in model
+    assert f"Missing edits sample status reason {names[0]} refused content" in model
 
 
 def test_a_model_that_lacks_very_many_edits(tmp_path: Path) -> None:
@@ -353,8 +353,8 @@ def test_no_edit_is_said_where_there_is_none(tmp_path: Path) -> None:
     with looking_at(run) as client:
         page = words(client.get("/sample?id=s2").text)
         assert "No edit ." in page.replace("No edit.", "No edit .")
-        assert "not asked yet" in page, "alpha's edit is there and nothing was asked about it"
-        assert "IF/1 · weight 1 · right is Yes · not asked yet no edit" in page
+        assert "not asked yet" in page, "alpha's edit exists and no question was asked about it"
+        assert "IF/1 · weight 1 · expected answer Yes · not asked yet no edit" in page
         assert "no edit: 8 questions" in words(client.get("/questions?model=beta&outcome=no_edit").text)
         assert "beta, not asked yet" not in words(client.get("/model?name=beta").text)
 
@@ -364,14 +364,14 @@ def test_a_viewer_that_is_open_follows_labels_and_changed_models(tmp_path: Path)
     with looking_at(run) as client:
 
         def see(wanted: str) -> str:
-            """The start page, once it says this."""
+            """Return the start page once it contains a text."""
             for _ in range(100):
                 page = client.get("/")
                 assert page.status_code == 200
                 if wanted in words(page.text):
                     return page.text
                 time.sleep(0.05)
-            raise AssertionError(f"never seen: {wanted}")
+            raise AssertionError(f"not shown: {wanted}")
 
         library.label(run, {"alpha": "Alpha <1>"})
         page = see("Alpha <1>")

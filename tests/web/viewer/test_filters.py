@@ -1,4 +1,4 @@
-"""Filters: what they leave, and in which order."""
+"""Filters and order of questions and samples."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The newest snapshot of a run."""
+"""Updates of the snapshot of a run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A folder of runs, and each run behind it."""
+"""The viewer of a folder of runs."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_the_list_has_every_run_and_no_folder_of_edits(client: TestClient, folde
     page = client.get("/").text
     assert "someone" in page
     assert "<i>" not in page
-    assert "is not a run" in page, "what cannot be read is listed with the reason"
+    assert "is not a run" in page, "unreadable runs are listed with the reason"
     assert [href for href in links(page) if href.startswith("/run/")] == [
         "/run/a%20%22b%22%20%3Ci%3E%26%23%3F/",
         "/run/first/",
@@ -85,7 +85,7 @@ def test_every_link_of_a_run_stays_in_it(client: TestClient, start: str) -> None
     assert any("/sample?" in path for path in seen)
     assert any("/picture?" in path for path in seen)
     page = client.get(f"{start}samples").text
-    assert "../../" in links(page), "the way back to the list"
+    assert "../../" in links(page), "the link back to the list"
 
 
 def test_what_is_no_run_there_is_an_error_page(client: TestClient) -> None:

@@ -1,4 +1,4 @@
-"""Full-text search: what it finds, whatever is typed."""
+"""Full-text search: results, and any kind of query."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def test_it_grows_with_its_run(tmp_path: Path) -> None:
         assert index.count("smooth", EXPLANATION) == before
         say(run, {"beta": {"s3": "++++"}, "alpha": {"s3": "++-+"}})
         index.update(opened)
-    assert index.count("smooth", EXPLANATION) == before + 5, "one that was unanswered is answered"
+    assert index.count("smooth", EXPLANATION) == before + 5, "an unanswered question was answered again"
 
 
 def test_only_chosen_models_and_samples_are_found(run: Path) -> None:

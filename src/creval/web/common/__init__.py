@@ -1,1 +1,1 @@
-"""What the viewer and the review share: guard, templates, images, server."""
+"""Code shared by the viewer and the review: request guard, templates, images, server."""

@@ -1,4 +1,4 @@
-"""Pages that only those see who have the link: a token in an address becomes a cookie, which every request needs."""
+"""Access by a secret link: the token in its URL is exchanged for a cookie, which every request must carry."""
 
 from __future__ import annotations
 
@@ -14,25 +14,25 @@ TOKEN_PARAMETER = "token"  # noqa: S105 (a name)
 
 
 class AccessKey:
-    """Lets through who has the cookie, and gives the cookie to who has the token.
+    """Middleware that accepts requests with the cookie, and sets the cookie on requests with the token.
 
-    The token leaves the address by a redirect, so that it is in no bookmark, history or screenshot.
+    A redirect removes the token from the URL, so that it is not in bookmarks, the history or screenshots.
     """
 
     def __init__(self, app: ASGIApp, token: str) -> None:
         self._app, self._token = app, token
-        # Cookies are shared by all ports of a host: several servers need several names.
+        # Cookies are shared by all ports of a host, so each server needs its own name.
         self._cookie = f"creval-{secrets.token_hex(8)}"
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        refusal = self._answer(scope)
-        await (refusal or self._app)(scope, receive, send)
+        reply = self._intercept(scope)
+        await (reply or self._app)(scope, receive, send)
 
-    def _answer(self, scope: Scope) -> Response | None:
-        """What is sent in the place of a page, if anything is."""
+    def _intercept(self, scope: Scope) -> Response | None:
+        """Return the response to send instead of a page, or None if the request may pass."""
         query = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
         given = [value for name, value in query if name == TOKEN_PARAMETER]
         if given and scope["method"] in ("GET", "HEAD"):
@@ -49,16 +49,14 @@ class AccessKey:
         if self._is_token(cookies.get(self._cookie, "")):
             return None
         if headers.get("sec-fetch-site") == "cross-site" and scope["method"] == "GET":
-            # Whoever follows a link from another page has the cookie, but a browser sends it from here only.
-            return HTMLResponse(
-                '<!doctype html><link rel="icon" href="/static/icon.svg"><meta http-equiv="refresh" content="0">'
-            )
+            # After a link from another site, the browser leaves out the strict cookie. A reload from here sends it.
+            return HTMLResponse(_RELOAD_PAGE)
         return PlainTextResponse(_MISSING, 403)
 
     def _is_token(self, given: str) -> bool:
         return secrets.compare_digest(given.encode("utf-8", "replace"), self._token.encode())
 
 
-_LEADS_ON = '<!doctype html><link rel="icon" href="/static/icon.svg"><meta http-equiv="refresh" content="0">'
-_MISSING = "Open the whole link that creval printed, with its token.\n"
-_WRONG = "This token is not the one of this server: open the link that creval printed when it was started.\n"
+_RELOAD_PAGE = '<!doctype html><link rel="icon" href="/static/icon.svg"><meta http-equiv="refresh" content="0">'
+_MISSING = "Open the complete link that creval printed, including its token.\n"
+_WRONG = "This token is not valid for this server. Open the link that creval printed when it was started.\n"

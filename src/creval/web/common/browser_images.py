@@ -1,7 +1,7 @@
-"""The run's own images, as a browser may have them.
+"""Images of a run, encoded for browsers.
 
-An image is looked up in the run by what it shows; no path comes from outside. It is opened first, and sent as it is
-where it is an upright JPEG, PNG or WebP, and as a PNG otherwise. Thumbnails are kept in memory for a while.
+An image is found in the run by its role (source, mask, edit ...); a request never contains a path. The image is decoded
+before it is sent. An upright JPEG, PNG or WebP is sent unchanged, other images as PNG. Thumbnails are cached in memory.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from creval.store.lookup import RunLookup
 THUMBNAIL_SIDES = {"small": 160, "medium": 640}
 """The longest side of a thumbnail of each size, in pixels."""
 SOURCE, MASK, REFERENCE, ANCESTOR = "source", "mask", "reference", "before"
-_MAX_CACHE_BYTES = 64 << 20  # bytes of thumbnails
+_MAX_CACHE_BYTES = 64 << 20  # of thumbnails
 
 
 class ServedImage(NamedTuple):
-    """A picture's type and bytes, and a name for the file's state that it was made from."""
+    """Media type and bytes of an image, and the ETag of its file."""
 
     media: str
     content: bytes
@@ -36,17 +36,17 @@ class ServedImage(NamedTuple):
 
 
 def edit_image_name(edit: EditKey) -> str:
-    """How an address names an edit of a sample: `DRAW:SYSTEM`."""
+    """Return the name of an edit of a sample in URLs: `DRAW:MODEL`."""
     return f"{edit.draw}:{edit.model}"
 
 
 def ancestor_image_name(edit: EditKey, position: int) -> str:
-    """How an address names a picture on the way to an edit: `before:PLACE:DRAW:SYSTEM`."""
+    """Return the name of an intermediate image of an edit in URLs: `before:POSITION:DRAW:MODEL`."""
     return f"{ANCESTOR}:{position}:{edit_image_name(edit)}"
 
 
 def find_image_path(run: RunLookup, sample: Sample, name: str) -> Path | None:
-    """Where a picture of a sample lies, as the run says, or none where it has no such picture."""
+    """Return the path of an image of a sample. Returns None if the run has no such image."""
     if name == SOURCE:
         return sample.source
     if name == MASK:
@@ -54,8 +54,8 @@ def find_image_path(run: RunLookup, sample: Sample, name: str) -> Path | None:
     kind, _, rest = name.partition(":")
     if kind == REFERENCE:
         number = _parse_number(rest)
-        there = number is not None and number < len(sample.references)
-        return sample.references[number or 0] if there else None
+        exists = number is not None and number < len(sample.references)
+        return sample.references[number or 0] if exists else None
     place = None
     if kind == ANCESTOR:
         first, _, rest = rest.partition(":")
@@ -75,7 +75,7 @@ def _parse_number(text: str) -> int | None:
 
 
 def file_etag(path: Path) -> str:
-    """A name for a file's state; empty where there is no file."""
+    """Return an ETag for the state of a file, or "" if the file does not exist."""
     try:
         found = path.stat()
     except (OSError, ValueError):
@@ -84,7 +84,7 @@ def file_etag(path: Path) -> str:
 
 
 class BrowserImages:
-    """Pictures for browsers. Few are opened at a time, so that pages stay quick meanwhile."""
+    """Encoded images and a cache of thumbnails. At most two images are decoded at a time, so that pages stay fast."""
 
     def __init__(self, max_bytes: int = _MAX_CACHE_BYTES) -> None:
         self._max_bytes, self._cached_bytes = max_bytes, 0
@@ -92,7 +92,7 @@ class BrowserImages:
         self._lock, self._decode_slots = threading.Lock(), threading.Semaphore(2)
 
     def get(self, path: Path, size: str = "") -> ServedImage:
-        """The picture in a file, whole or as a thumbnail. What is no picture raises ImageError."""
+        """Return the image in a file, in full or as a thumbnail. Raises ImageError if the file is not an image."""
         tag = file_etag(path)
         if not size:
             with self._decode_slots:
@@ -109,7 +109,7 @@ class BrowserImages:
         return made
 
     def respond(self, request: Request, path: Path, size: str) -> Response:
-        """What a browser that asks for this picture gets."""
+        """Return the response to a request for an image."""
         tag = file_etag(path)
         if tag and request.headers.get("if-none-match") == tag:
             return Response(status_code=304, headers={"ETag": tag})

@@ -1,4 +1,4 @@
-"""Connections to the pages: few enough for the files that a process may open, and none that is half used for long."""
+"""Limits on connections: their number, by the file limit of the process, and the time of requests and responses."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from typing import Any
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 REQUEST_SECONDS = 10.0
-"""Seconds in which a request has to come, up to the end of its head."""
+"""Timeout for receiving a request, up to the end of its headers, in seconds."""
 RESPONSE_SECONDS = 300.0
-"""Seconds in which a response has to be made and taken."""
+"""Timeout for building and sending a response, in seconds."""
 _MOST_CONNECTIONS = 512
-_OTHER_FILES = 100  # databases, images, libraries
-_LACK_OF_FILES = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
+_OTHER_FILES = 100  # file descriptors for databases, images, libraries
+_OUT_OF_FILES = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 
 
 def max_connections() -> int:
-    """Return how many connections this process can hold besides its files."""
+    """Return the number of connections that the file limit of this process allows."""
     try:
         import resource
     except ImportError:  # Windows has no such limit
@@ -30,7 +30,7 @@ def max_connections() -> int:
 
 
 class LimitedProtocol(H11Protocol):
-    """A connection that is closed if there are too many, or if a request or a response takes too long."""
+    """HTTP connection that is closed if there are too many, or if a request or response times out."""
 
     _deadline: asyncio.TimerHandle | None = None
 
@@ -39,18 +39,18 @@ class LimitedProtocol(H11Protocol):
         if len(self.connections) > max_connections():
             transport.abort()
         else:
-            self._expect_within(REQUEST_SECONDS)
+            self._restart_timeout(REQUEST_SECONDS)
 
     def data_received(self, data: bytes) -> None:
         waiting = not self._is_answering()
         super().data_received(data)
         if waiting and self._is_answering():
-            self._expect_within(RESPONSE_SECONDS)
+            self._restart_timeout(RESPONSE_SECONDS)
 
     def on_response_complete(self) -> None:
         super().on_response_complete()
-        # The next request may have come already.
-        self._expect_within(RESPONSE_SECONDS if self._is_answering() else REQUEST_SECONDS)
+        # With pipelining, the next request may already be here.
+        self._restart_timeout(RESPONSE_SECONDS if self._is_answering() else REQUEST_SECONDS)
 
     def connection_lost(self, exc: Exception | None) -> None:
         if self._deadline is not None:
@@ -60,13 +60,13 @@ class LimitedProtocol(H11Protocol):
     def _is_answering(self) -> bool:
         return self.cycle is not None and not self.cycle.response_complete
 
-    def _expect_within(self, seconds: float) -> None:
-        """Close the connection if nothing more has happened by then."""
+    def _restart_timeout(self, seconds: float) -> None:
+        """Restart the timeout after which the connection is closed."""
         if self._deadline is not None:
             self._deadline.cancel()
         self._deadline = self.loop.call_later(seconds, self.transport.abort)
 
 
 def is_lack_of_files(error: object) -> bool:
-    """Return whether the system has no more files for connections. An event loop then tries again by itself."""
-    return isinstance(error, OSError) and error.errno in _LACK_OF_FILES
+    """Return whether an error means that no file descriptor is left. The event loop then retries by itself."""
+    return isinstance(error, OSError) and error.errno in _OUT_OF_FILES

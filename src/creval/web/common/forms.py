@@ -1,4 +1,4 @@
-"""What a form or a page's script sent: read within bounds, as names and texts."""
+"""Parsing of form and JSON request bodies, with limits on size and time."""
 
 from __future__ import annotations
 
@@ -10,25 +10,26 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 
 MAX_BODY_BYTES = 256 << 10
-"""The longest body that is read, in bytes."""
+"""Maximum size of a request body, in bytes."""
 BODY_SECONDS = 10.0
-"""Seconds in which a body has to come."""
+"""Timeout for receiving a request body, in seconds."""
 _MAX_FIELDS = 200  # in a form
 _JSON, _FORM = "application/json", "application/x-www-form-urlencoded"
+_TOO_LARGE = f"The request is too large: at most {MAX_BODY_BYTES >> 10} kB are accepted."
 
 
 async def read_form(request: Request) -> dict[str, str]:
-    """The names and texts in the body of a request; anything else is refused."""
+    """Return the fields of a form or JSON object in a request. Raises HTTPException for any other body."""
     kind, body = _content_type(request), await _read_body(request)
     if kind == _JSON:
         return _parse_json(body)
     if kind == _FORM:
         return _parse_form(body)
-    raise HTTPException(415, "Only a form or JSON can be read here.")
+    raise HTTPException(415, "The request must be a form or JSON.")
 
 
 def is_json_request(request: Request) -> bool:
-    """Whether a page's script sent it, which reads JSON; a form wants a page."""
+    """Return whether a script sent the request. A script expects JSON as the response, a form a page."""
     return _content_type(request) == _JSON
 
 
@@ -37,13 +38,13 @@ def _content_type(request: Request) -> str:
 
 
 async def _read_body(request: Request) -> bytes:
-    told = request.headers.get("content-length", "")
-    if told.isascii() and told.isdigit() and int(told[:12]) > MAX_BODY_BYTES:
-        raise HTTPException(413, f"A request has at most {MAX_BODY_BYTES >> 10} kB.")
+    length = request.headers.get("content-length", "")
+    if length.isascii() and length.isdigit() and int(length[:12]) > MAX_BODY_BYTES:
+        raise HTTPException(413, _TOO_LARGE)
     try:
         return await asyncio.wait_for(_read_stream(request), BODY_SECONDS)
     except ClientDisconnect as error:
-        raise HTTPException(400, "It ended before its end.") from error
+        raise HTTPException(400, "The request is incomplete.") from error
     except asyncio.TimeoutError as error:
         raise HTTPException(408, "The request took too long.", {"Connection": "close"}) from error
 
@@ -53,7 +54,7 @@ async def _read_stream(request: Request) -> bytes:
     async for part in request.stream():
         body += part
         if len(body) > MAX_BODY_BYTES:
-            raise HTTPException(413, f"A request has at most {MAX_BODY_BYTES >> 10} kB.")
+            raise HTTPException(413, _TOO_LARGE)
     return bytes(body)
 
 
@@ -61,9 +62,9 @@ def _parse_json(body: bytes) -> dict[str, str]:
     try:
         found = json.loads(body)
     except (ValueError, RecursionError) as error:
-        raise HTTPException(400, "That is no JSON.") from error
+        raise HTTPException(400, "The request is not valid JSON.") from error
     if not isinstance(found, dict) or not all(isinstance(value, str) for value in found.values()):
-        raise HTTPException(400, "That is no object of texts.")
+        raise HTTPException(400, "The request must be a JSON object whose values are texts.")
     return found
 
 

@@ -1,4 +1,4 @@
-"""What stands before every page: who may ask for what, and what a browser may do with it."""
+"""Checks of every request (host, method, origin), and security headers of every response."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ _HEADERS = {
     "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
     "Cache-Control": "no-cache",
 }
-# What writes needs more: a page's own script may ask, and a form says where it comes from, which
-# browsers leave out where they are told to send no referrer.
+# Pages that write need more: their script sends requests, and their forms send `Origin`, which browsers
+# replace by "null" under the policy `no-referrer`.
 _WRITE_HEADERS = _HEADERS | {
     "Content-Security-Policy": f"{CONTENT_SECURITY_POLICY}; connect-src 'self'",
     "Referrer-Policy": "same-origin",
@@ -35,20 +35,23 @@ _LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine reaches a server that listens at `host`."""
+    """Return whether a server that listens on `host` can be reached from this machine only."""
     return host in _LOOPBACK
 
 
 def allowed_hosts(host: str, aliases: Iterable[str] = ()) -> frozenset[str]:
-    """The names under which a server at `host` may be asked: a stranger's page can let only other names lead here."""
+    """Return the host names under which a server on `host` accepts requests.
+
+    This prevents DNS rebinding: a foreign page can only point names of its own domain to this server.
+    """
     return _LOOPBACK | {host.casefold(), *(name.casefold() for name in aliases)} - {""}
 
 
 class RequestGuard:
-    """Refuses foreign hosts and whatever would write, and sets the headers of every response.
+    """Middleware that refuses unknown hosts and methods that write, and sets security headers.
 
-    Where `addresses` is set, any numeric address is a good name: no stranger's name leads there.
-    Where `writes` is set, POST is good too, if it comes from one of the server's own pages.
+    With `addresses`, any numeric IP address is accepted as a host; DNS rebinding needs a name.
+    With `writes`, POST is accepted if it comes from one of the server's own pages.
     """
 
     def __init__(self, app: ASGIApp, hosts: frozenset[str], addresses: bool = False, writes: bool = False) -> None:
@@ -75,13 +78,13 @@ class RequestGuard:
         headers = Headers(scope=scope)
         named = headers.getlist("host")
         if len(named) != 1 or not self._is_allowed_host(named[0]):
-            return PlainTextResponse("creval answers only under its own address, as it printed it.\n", 403)
+            return PlainTextResponse("This host name is not accepted. Open the address that creval printed.\n", 403)
         if scope["method"] not in self._methods:
             allowed = ", ".join(self._methods)
-            refusal = f"Here {allowed} are known, and nothing else.\n"
+            refusal = f"Method not allowed. Allowed are {allowed}.\n"
             return PlainTextResponse(refusal, 405, {"Allow": allowed})
         if scope["method"] == "POST" and not _is_same_origin(headers):
-            return PlainTextResponse("Only creval's own pages can write here.\n", 403)
+            return PlainTextResponse("Changes are accepted only from creval's own pages.\n", 403)
         return None
 
     def _is_allowed_host(self, header: str) -> bool:
@@ -90,7 +93,7 @@ class RequestGuard:
 
 
 def _is_same_origin(headers: Headers) -> bool:
-    """Whether a request comes from a page of this server: `Origin` is in every POST of a browser."""
+    """Return whether a request comes from a page of this server. Browsers send `Origin` with every POST."""
     origins, site = headers.getlist("origin"), headers.getlist("sec-fetch-site")
     if len(origins) != 1 or (site and site != ["same-origin"]):
         return False
@@ -102,7 +105,7 @@ _HOST = re.compile(r"(?:\[([0-9a-fA-F:.%]+)\]|([^\[\]:@/\s]+))(?::[0-9]{1,5})?")
 
 
 def parse_host(header: str) -> str:
-    """A Host header's name, without its port; empty where it is none."""
+    """Return the host name in a Host header without its port, or "" if the header is malformed."""
     match = _HOST.fullmatch(header)
     return (match[1] or match[2]).casefold() if match else ""
 

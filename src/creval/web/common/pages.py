@@ -1,4 +1,4 @@
-"""What all pages share: templates in which every text is escaped, their files, addresses."""
+"""Helpers of all pages: escaping templates, static files, links, errors, pagination."""
 
 from __future__ import annotations
 
@@ -33,39 +33,39 @@ _LINES = re.compile(r"\r\n?|\n")
 
 
 def escape_value(value: object) -> object:
-    """Whatever a template puts out: in text, control characters are shown and not obeyed; lines stay lines."""
+    """Make control characters visible in a text of a template. Newlines remain; other values are unchanged."""
     if isinstance(value, str) and not isinstance(value, Markup):
         return "\n".join(escape_control(line) for line in _LINES.split(value))
     return value
 
 
 def load_templates() -> Environment:
-    """The templates of all pages."""
+    """Load the templates of all pages."""
     made = make_environment(PackageLoader("creval.web"), escape_value)
     made.globals |= {"link": link, "many": pluralise, "spot": as_table_cell}
-    for name in made.list_templates():  # so that the first page need not
+    for name in made.list_templates():  # compile now, not for the first request
         made.get_template(name)
     return made
 
 
 def link(path: str, **parameters: object) -> str:
-    """An address on this server; parameters that are empty are left out."""
+    """Return a URL path on this server with parameters. Empty parameters are left out."""
     given = {name: str(value) for name, value in parameters.items() if value not in ("", None)}
     return f"{path}?{urlencode(given, errors='replace')}" if given else path
 
 
 def to_utf8(text: str) -> str:
-    """A text as a page or an address can hold it: file names need not be characters."""
+    """Replace characters that cannot be encoded as UTF-8. File names may have such characters."""
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
 def query_params(request: Request) -> dict[str, str]:
-    """What an address asks for; of a parameter that is there twice, the last."""
+    """Return the query parameters of a request. The last value of a repeated parameter is used."""
     return dict(request.query_params)
 
 
 def serve_static(request: Request) -> Response:
-    """A file that goes with the pages."""
+    """Serve a static file of the pages."""
     path = _STATIC.get(request.path_params["name"])
     if path is None:
         raise HTTPException(404)
@@ -73,15 +73,15 @@ def serve_static(request: Request) -> Response:
 
 
 def describe_error(error: Exception) -> tuple[str, int]:
-    """What a page says of an error, and its status: an address that names nothing, or what starlette refused."""
+    """Return the message and the HTTP status with which a page reports an error."""
     if isinstance(error, OSError):
-        return f"That cannot be read at the moment: {error.strerror or error}. Try again.", 503
+        return f"A file cannot be read at the moment: {error.strerror or error}. Try again.", 503
     if not isinstance(error, HTTPException):
         sentence = str(error)
         return sentence[:1].upper() + sentence[1:], 404
     phrase = HTTPStatus(error.status_code).phrase
     own = error.detail not in ("", phrase)
-    return error.detail if own else f"{phrase}: there is no such page here.", error.status_code
+    return error.detail if own else f"{phrase}: this page does not exist.", error.status_code
 
 
 def guarded_app(
@@ -93,8 +93,10 @@ def guarded_app(
     token: str = "",
     writes: bool = False,
 ) -> Starlette:
-    """An application of these routes and the pages' files, for a server that listens at `host`; `token` is what
-    its pages need, if anything."""
+    """Build an application of routes and static files, with guards for a server that listens on `host`.
+
+    With `token`, the pages can only be opened with it.
+    """
     own, addresses = allowed_hosts(host, names), not is_loopback(host)
     guard = Middleware(RequestGuard, hosts=own, addresses=addresses, writes=writes)
     static = Route("/static/{name}", serve_static)
@@ -103,7 +105,7 @@ def guarded_app(
 
 
 class SelectOption(NamedTuple):
-    """An option of a form's field."""
+    """An option of a select or radio field."""
 
     value: str
     label: str
@@ -111,11 +113,11 @@ class SelectOption(NamedTuple):
 
 
 PAGE_SIZE = 25
-"""Lines of a list."""
+"""Rows on a page of a list."""
 
 
 class Pagination(NamedTuple):
-    """Which lines of a list are shown, and where the others are."""
+    """The rows of a list that are shown, and links to the previous and next page."""
 
     number: int
     last: int
@@ -133,7 +135,7 @@ class Pagination(NamedTuple):
 
 
 def paginate(page: str, count: int, path: str, params: Mapping[str, str]) -> Pagination:
-    """The page of this number, or the last one there is."""
+    """Return the page with a given number, or the last page if the number is too high."""
     last = max(1, math.ceil(count / PAGE_SIZE))
     if page and not (page.isascii() and page.isdigit()):
         raise CrevalError(f"a page is a number, not {page!r}.")

@@ -1,4 +1,4 @@
-"""Serving pages until somebody interrupts it."""
+"""The web server, which runs until it is interrupted."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ from creval.web.common.guard import is_loopback
 
 
 def open_socket(host: str, port: int) -> socket.socket:
-    """A socket that listens; 0 takes a free port."""
+    """Return a listening socket. Port 0 selects a free port."""
     try:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
         return socket.create_server((host, port), family=family)
     except (OSError, UnicodeError) as error:
         reason = getattr(error, "strerror", None) or error
-        raise CrevalError(f"{host}, port {port}, cannot be listened at: {reason}.") from error
+        raise CrevalError(f"cannot listen on {host}, port {port}: {reason}.") from error
 
 
 def server_url(listening: socket.socket) -> str:
-    """Where a browser finds it."""
+    """Return the URL of a listening socket."""
     host, port = listening.getsockname()[:2]
     if host in ("0.0.0.0", "::"):  # noqa: S104
         host = socket.gethostname()
@@ -50,10 +50,11 @@ def serve_app(
     open_browser: bool,
     token: bool = False,
 ) -> None:
-    """Serve until Ctrl-C what `make_app` gives for a host, this machine's other names, and a token.
+    """Serve an application until Ctrl-C.
 
-    `note` says `activity` is done where, and what it means that others reach it (`exposed_warning`). The pages need
-    a `token` if others reach them, or if that is asked for.
+    `make_app` builds it from the host, other names of this machine, and an access token. The pages require a token if
+    other machines can reach them, or if `token` is set. `note` prints messages: `activity` with the URL and, if other
+    machines can reach the pages, `exposed_warning`.
     """
     listening = open_socket(host, port)
     url, key = server_url(listening), ""
@@ -66,24 +67,27 @@ def serve_app(
     with tempfile.TemporaryDirectory(prefix="creval-") as folder:
 
         def ready() -> None:
-            note(f"{activity} at {url} (Ctrl-C ends it)")
+            note(f"{activity} at {url} (Ctrl-C to stop)")
             if open_browser:
-                webbrowser.open(_hide_from_others(url, Path(folder)) if key else url)
+                webbrowser.open(_write_redirect(url, Path(folder)) if key else url)
 
         run_server(app, listening, ready)
 
 
-def _hide_from_others(url: str, folder: Path) -> str:
-    """Return the address of a file that leads to another: users of a machine see how programs are called."""
+def _write_redirect(url: str, folder: Path) -> str:
+    """Write a private page that redirects to `url`, and return its URL.
+
+    Other users of this machine can see the arguments of the browser's process, which must not contain the token.
+    """
     page = folder / "open.html"
     page.touch(0o600)
-    lead_on = f'<meta http-equiv="refresh" content="0; url={html.escape(url)}">'
-    page.write_text(f'<!doctype html><link rel="icon" href="data:,">{lead_on}', encoding="utf-8")
+    redirect = f'<meta http-equiv="refresh" content="0; url={html.escape(url)}">'
+    page.write_text(f'<!doctype html><link rel="icon" href="data:,">{redirect}', encoding="utf-8")
     return page.as_uri()
 
 
 class PageServer(uvicorn.Server):
-    """A server of pages, which says nothing; it calls `on_ready` once it can be asked."""
+    """Server without log output. It calls `on_ready` once it accepts requests."""
 
     def __init__(self, app: Starlette, on_ready: Callable[[], None]) -> None:
         super().__init__(
@@ -96,7 +100,7 @@ class PageServer(uvicorn.Server):
                 ws="none",
                 server_header=False,
                 proxy_headers=False,
-                backlog=64,  # also how often a loop tries in vain where there are no more files
+                backlog=64,  # also the number of failed accepts in a row if no file descriptor is left
                 timeout_graceful_shutdown=1,
             )
         )
@@ -108,12 +112,12 @@ class PageServer(uvicorn.Server):
         self._on_ready()
 
     def _handle_loop_error(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-        # At its end, the loop may still want to accept connections for which there were no files before.
+        # During shutdown, the loop may still try to accept connections that failed for lack of file descriptors.
         if not self.should_exit and not is_lack_of_files(context.get("exception")):
             loop.default_exception_handler(context)
 
 
 def run_server(app: Starlette, listening: socket.socket, on_ready: Callable[[], None]) -> None:
-    """Serve until Ctrl-C, which ends it without a word; call `on_ready` once it can be asked."""
+    """Serve until Ctrl-C, which stops the server without a message. Calls `on_ready` once it accepts requests."""
     with listening, suppress(KeyboardInterrupt):
         PageServer(app, on_ready).run(sockets=[listening])

@@ -1,6 +1,7 @@
-"""Pages to look through what a pipeline made, and to accept, edit or drop it.
+"""Web pages to review the items of a built benchmark: accept, edit or drop them.
 
-Everything works by links and forms; a script adds keys. Who writes has to know a token that only these pages hold.
+Everything works with links and forms; a script adds keyboard shortcuts. Each change needs a token from one of these
+pages.
 """
 
 from __future__ import annotations
@@ -43,11 +44,11 @@ from creval.web.review.progress import (
 from creval.web.viewer.sample_images import sample_image
 
 _MAX_QUERY_CHARS = 200
-_STALE_FORM = "This page is from before creval was started again. Your text is still here: save it again."
+_STALE_FORM = "This page was opened before creval was restarted. Your text is still here: save it again."
 
 
 class ReviewApp:
-    """The pages of one review. Decisions wait for the folder's lock in another thread, one after another."""
+    """The pages of one review. Changes are made one at a time, in a thread that waits for the folder's lock."""
 
     def __init__(self, review: Review) -> None:
         self._review, self._progress = review, ReviewProgress(review)
@@ -56,7 +57,7 @@ class ReviewApp:
         self._writing = asyncio.Lock()
 
     def app(self, host: str = "127.0.0.1", names: tuple[str, ...] = (), token: str = "") -> Starlette:
-        """The application, for a server that listens at `host`, and whose pages need a token if one is given."""
+        """Return the application, for a server that listens on `host`. With `token`, its pages require it."""
         routes = [
             Route("/", self.start),
             Route("/group", self.group),
@@ -96,7 +97,7 @@ class ReviewApp:
         return self._group_page(group, show, cards)
 
     async def next_group(self, request: Request) -> Response:
-        """To the next group with something to decide, or back to the list."""
+        """Redirect to the next group with undecided items, or to the list if there is none."""
         asked = query_params(request)
         show, after = require_list_filter(asked.get("show", "")), asked.get("after")
         here = None if after is None else self._progress.resolve_group(after)
@@ -105,18 +106,18 @@ class ReviewApp:
         return RedirectResponse(to, 303)
 
     async def image(self, request: Request) -> Response:
-        """One of a group's own pictures: the one that is named, or the first."""
+        """Return an image of a group: the one with the given name, or the first."""
         asked = query_params(request)
         there = self._progress.cached_group(self._progress.resolve_group(asked.get("group", ""))).images
         named = {to_utf8(name): path for name, path in there.items()}
         path = named.get(asked.get("name", next(iter(named), "")))
         size = asked.get("size", "")
         if path is None or (size and size not in THUMBNAIL_SIDES):
-            return PlainTextResponse("There is no such picture in this review.\n", 404)
+            return PlainTextResponse("This review has no such image.\n", 404)
         return await run_in_threadpool(self._images.respond, request, path, size)
 
     async def decide(self, request: Request) -> Response:
-        """Keep what was decided about an item."""
+        """Save the decision about an item."""
         name, show, sent = await self._read_post(request)
         named = query_params(request).get("item", "")
 
@@ -135,7 +136,7 @@ class ReviewApp:
         return self._respond(request, outcome, show, f"{back}#{outcome.cards[0].anchor}")
 
     async def accept(self, request: Request) -> Response:
-        """Accept everything in a group that nobody has decided about, as it was shown."""
+        """Accept all undecided items of a group, if they are still as they were shown."""
         name, show, sent = await self._read_post(request)
 
         def work() -> DecisionResult:
@@ -149,7 +150,7 @@ class ReviewApp:
         return self._respond(request, outcome, show, _next_group_url(show, name))
 
     async def add(self, request: Request) -> Response:
-        """Add an item to a group, as it was written on its page."""
+        """Add an item to a group from the form on its page."""
         name, show, sent = await self._read_post(request)
 
         def work() -> Response:
@@ -171,17 +172,17 @@ class ReviewApp:
             return await run_in_threadpool(work)
 
     async def _read_post(self, request: Request) -> tuple[str, str, Mapping[str, str]]:
-        """The group that something was sent about; the list; what was sent."""
+        """Return the group and the list filter in the URL of a POST request, and the submitted fields."""
         sent, asked = await read_form(request), query_params(request)
         name = self._progress.resolve_group(asked.get("group", ""))
         return name, require_list_filter(asked.get("show", "")), sent
 
     def _has_valid_token(self, sent: Mapping[str, str]) -> bool:
-        word = sent.get("token", "").encode("utf-8", "replace")
-        return secrets.compare_digest(word, self._token.encode())
+        token = sent.get("token", "").encode("utf-8", "replace")
+        return secrets.compare_digest(token, self._token.encode())
 
     def _respond(self, request: Request, outcome: DecisionResult, show: str, to: str) -> Response:
-        """What became of it: for a script the cards that changed, for a form a page."""
+        """Return the response to a change: the changed cards as JSON for a script, a page for a form."""
         good = outcome.status == 200
         if not is_json_request(request):
             if good:
@@ -242,7 +243,7 @@ class ReviewApp:
     def _page(self, name: str, found: Mapping[str, Any], status: int = 200) -> HTMLResponse:
         common = {"title": self._review.title, "total": self._progress.total()}
         page = self._templates.get_template(f"{name}.html").render({**common, **found})
-        # Going back, browsers would show a page as it was, if they may keep it.
+        # If browsers could cache the page, the back button would show its old state.
         fresh = {"Cache-Control": "no-store"}
         return HTMLResponse(page.encode("utf-8", "replace"), status, fresh)
 
@@ -258,7 +259,7 @@ class ReviewApp:
 def serve_review(
     review: Review, host: str = "127.0.0.1", port: int = 0, open_browser: bool = False, token: bool = False
 ) -> None:
-    """Serve a review's pages until Ctrl-C; then say how much is left."""
+    """Serve the pages of a review until Ctrl-C, then print the number of undecided items."""
     from creval.web.common.server import serve_app
 
     def note(line: str) -> None:
@@ -270,17 +271,17 @@ def serve_review(
         ReviewApp(review).app,
         note,
         f"reviewing {escape_control(review.title)}",
-        "Whoever has the link can change what is reviewed.",
+        "Anyone with the link can change the review.",
         open_browser,
         token,
     )
     left = review.count_undecided()
-    note(f"{pluralise(left, 'item')} left to decide." if left else "Everything is decided.")
+    note(f"{pluralise(left, 'item')} left to decide." if left else "All items are decided.")
 
 
 def _format_decided(group: ReviewGroup) -> str:
-    far = summarise_group(group)
-    return f"{far.decided} of {pluralise(far.total, 'item')} decided"
+    progress = summarise_group(group)
+    return f"{progress.decided} of {pluralise(progress.total, 'item')} decided"
 
 
 def _group_url(group: str, show: str) -> str:
@@ -288,6 +289,6 @@ def _group_url(group: str, show: str) -> str:
 
 
 def _next_group_url(show: str, after: str | None = None) -> str:
-    """Where the next group is that has something to decide."""
+    """Return the link to the next group with undecided items."""
     here = None if after is None else to_utf8(after)
     return link("/next", after=here, show=show)

@@ -1,4 +1,4 @@
-"""A review's items as the cards of a page: what can be changed, and how it stands."""
+"""Cards: review items as a page shows them, with form fields and state."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from creval.core.formatting import escape_control
 from creval.web.common.pages import SelectOption, link, to_utf8
 
 STATE_NAMES = {ACCEPTED: "accepted", DROPPED: "dropped"}
-"""How a verdict is called on a page; whatever else it is, it is open."""
+"""Names of verdicts on pages. Any other verdict is shown as open."""
 KEEP_CURRENT = "as it is"
-_MAX_INLINE_OPTIONS = 4  # choices that are shown side by side
-_LINE_CHARS = 72  # characters in a line of a field, more or less
+_MAX_INLINE_OPTIONS = 4  # choices shown as radio buttons; more are shown as a list
+_LINE_CHARS = 72  # approximate number of characters in a line of a text field
 
 
 class FormField(NamedTuple):
-    """A field of a card: words, or options, side by side if they are `inline`."""
+    """A field of a card: a text, or options, which are radio buttons if `inline`."""
 
     name: str
     label: str
@@ -34,7 +34,11 @@ class FormField(NamedTuple):
 
 
 class ReviewCard(NamedTuple):
-    """An item on its page, what did not work, and in a conflict what was saved elsewhere and what was wanted here."""
+    """A review item as shown on its page.
+
+    In a conflict, `theirs` has the fields saved elsewhere, and `mine` the value and label of the button that overrides
+    them.
+    """
 
     anchor: str
     item: ReviewItem
@@ -50,7 +54,7 @@ class ReviewCard(NamedTuple):
 
 
 def build_card(group: ReviewGroup, index: int, show: str, submitted: Mapping[str, str] | None = None) -> ReviewCard:
-    """The card of the item at a place; fields hold what was `submitted`, where it was not saved."""
+    """Return the card of the item at an index. Its fields show the `submitted` texts if these were not saved."""
     item = group.items[index]
     boxes = [
         _form_field(form_field_name(number), field, (submitted or {}).get(form_field_name(number)))
@@ -58,18 +62,18 @@ def build_card(group: ReviewGroup, index: int, show: str, submitted: Mapping[str
     ]
     href = link("/decide", group=to_utf8(group.id), item=to_utf8(item.id), show=show)
     state = STATE_NAMES.get(item.verdict, "open")
-    # What was typed is about the item as it was when somebody began.
+    # Unsaved text refers to the version of the item that the page showed.
     seen = item_version(item) if submitted is None else submitted.get("version", "")
     return ReviewCard(f"item-{index + 1}", item, state, boxes, seen, href, submitted is not None)
 
 
 def build_cards(group: ReviewGroup, show: str) -> list[ReviewCard]:
-    """The cards of a group as it stands."""
+    """Return the cards of all items of a group."""
     return [build_card(group, place, show) for place in range(len(group.items))]
 
 
 def build_new_item_form(group: ReviewGroup, submitted: Mapping[str, str] | None = None) -> list[FormField]:
-    """The fields of an item that can be added to a group; none where none can."""
+    """Return the fields of the form that adds an item to a group. Empty if the group takes no new items."""
     return [
         _form_field(form_field_name(number), field, (submitted or {}).get(form_field_name(number)))
         for number, field in enumerate(group.new_item)
@@ -87,7 +91,7 @@ def _form_field(name: str, field: ReviewField, submitted: str | None) -> FormFie
         given = submitted if submitted is not None else _choice_index(field)
         options = [SelectOption(str(place), choice, str(place) == given) for place, choice in enumerate(field.choices)]
         if field.text not in field.choices:
-            words = f"{field.text or 'nothing'} (none of the choices)"
+            words = f"{field.text or 'nothing'} (not one of the choices)"
             options.append(SelectOption(KEEP_CURRENT, words, not any(option.selected for option in options)))
     elif submitted is not None:
         text = normalise_newlines(submitted)
@@ -101,18 +105,18 @@ def _choice_index(field: ReviewField) -> str:
 
 
 def _invisible_characters(text: str) -> str:
-    """The characters of a text that nobody would see in a field, by name."""
+    """Return the escapes of the invisible characters in a text, separated by commas."""
     found = dict.fromkeys(escape_control(char) for char in text if char not in "\n\t")
     return ", ".join(name for name in found if len(name) > 1)
 
 
 def normalise_newlines(text: str) -> str:
-    """A text as a browser gives it back: with lines as it ends them, and nothing but characters."""
+    """Return a text with LF line endings and valid characters only, to compare it with submitted text."""
     return to_utf8(text.replace("\r\n", "\n").replace("\r", "\n").replace("\0", "\ufffd"))
 
 
 def submitted_fields(fields: Sequence[ReviewField], sent: Mapping[str, str]) -> dict[str, str]:
-    """The fields of an item as a form has them; what was not touched stays to the letter."""
+    """Return the fields of an item from a form. Fields that were not changed keep their exact text."""
     return {
         field.name: _submitted_text(field, sent.get(form_field_name(number))) for number, field in enumerate(fields)
     }
@@ -129,16 +133,16 @@ def _submitted_text(field: ReviewField, sent: str | None) -> str:
         if sent == str(place):
             return choice
     known = ", ".join(field.choices)
-    raise CrevalError(f"{field.name} is none of its choices; choose among {known}.")
+    raise CrevalError(f"{field.name}: the value is not one of the choices {known}.")
 
 
 def item_version(item: ReviewItem) -> str:
-    """A name for an item's state, by which a change from elsewhere is noticed."""
+    """Return a digest of an item's state, used to detect conflicting changes."""
     return _digest([item.id, item.verdict, [[field.name, field.text] for field in item.fields]])
 
 
 def group_version(group: ReviewGroup) -> str:
-    """A name for the state of all items of a group."""
+    """Return a digest of the state of all items of a group."""
     return _digest([item_version(item) for item in group.items])
 
 

@@ -1,4 +1,4 @@
-"""What was sent about a review's items, decided or refused with a sentence."""
+"""Apply decisions about review items, or refuse them with a message."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ from creval.web.review.cards import ReviewCard, build_card, build_cards, group_v
 from creval.web.review.progress import ReviewProgress
 
 _VERDICTS = {"accept": ACCEPTED, "drop": DROPPED, "reopen": OPEN}
-_MESSAGES = {"accept": "Accepted", "drop": "Dropped", "reopen": "Open again", "save": "Saved"}
+_MESSAGES = {"accept": "Accepted", "drop": "Dropped", "reopen": "Reopened", "save": "Saved"}
 TAKE_THEIRS = "theirs"
-"""What a form asks for that gives way to what was saved elsewhere."""
+"""Action of a form: in a conflict, keep the version that was saved elsewhere."""
 _OVERRIDE_LABELS = {
     "accept": "Accept mine instead",
-    "drop": "Drop it all the same",
-    "reopen": "Reopen it all the same",
+    "drop": "Drop it anyway",
+    "reopen": "Reopen it anyway",
     "save": "Save mine instead",
 }
 _CONFLICT_MESSAGE = (
-    "Not saved: meanwhile this was changed elsewhere, perhaps in another window. Here is what is "
-    "there now; yours is in the fields below."
+    "Not saved: this item was changed elsewhere in the meantime, perhaps in another window. The saved version is "
+    "shown here; yours is in the fields below."
 )
-_STALE_MESSAGE = "Nothing was accepted: meanwhile something here was changed elsewhere. Look again."
+_STALE_MESSAGE = "Nothing was accepted: this group was changed elsewhere in the meantime. Check it again."
 
 
 class DecisionResult(NamedTuple):
-    """What became of it: an HTTP status, a sentence, the group as it is now, its cards (the one in question first)."""
+    """Result of a decision: HTTP status, message, current group, and its changed cards (the decided one first)."""
 
     status: int
     message: str
@@ -43,12 +43,12 @@ class DecisionResult(NamedTuple):
 def apply_decision(
     progress: ReviewProgress, group: ReviewGroup, index: int, show: str, form: Mapping[str, str]
 ) -> DecisionResult:
-    """Do what a card's form asks: save, accept, drop, reopen, or take what was saved elsewhere."""
+    """Apply the action of a card's form: save, accept, drop, reopen, or keep the version saved elsewhere."""
     item, act = group.items[index], form.get("act", "save")
     if act == TAKE_THEIRS:
-        return _success(group, index, show, "Taken as it is.")
+        return _success(group, index, show, "The saved version is kept.")
     if act not in _MESSAGES:
-        raise HTTPException(400, "That can be neither saved, accepted, dropped nor reopened.")
+        raise HTTPException(400, "Unknown action: use save, accept, drop or reopen.")
     verdict = _VERDICTS.get(act, item.verdict)
     try:
         fields = submitted_fields(item.fields, form)
@@ -70,7 +70,7 @@ def _success(group: ReviewGroup, index: int, show: str, said: str) -> DecisionRe
 
 
 def _changed_cards(before: ReviewGroup, group: ReviewGroup, but: ReviewItem, show: str) -> list[ReviewCard]:
-    """The cards of other items that a decision changed too, or put at another place."""
+    """Return the cards of other items that a decision changed or moved."""
     return [
         card
         for place, card in enumerate(build_cards(group, show))
@@ -79,7 +79,7 @@ def _changed_cards(before: ReviewGroup, group: ReviewGroup, but: ReviewItem, sho
 
 
 def _conflict(group: ReviewGroup, card: ReviewCard, act: str) -> DecisionResult:
-    """Yours in the fields, what was saved elsewhere above them, and which of them it shall be."""
+    """Return a card with the user's text in the fields, the saved version above, and buttons to choose between them."""
     there = [("decided", card.state), *((field.name, field.text) for field in card.item.fields)]
     mine = act, _OVERRIDE_LABELS[act]
     card = card._replace(version=item_version(card.item), error=_CONFLICT_MESSAGE, theirs=there, mine=mine)
@@ -87,7 +87,7 @@ def _conflict(group: ReviewGroup, card: ReviewCard, act: str) -> DecisionResult:
 
 
 def accept_all_open(progress: ReviewProgress, group: ReviewGroup, show: str, form: Mapping[str, str]) -> DecisionResult:
-    """Accept all open items of a group, if they are as they were shown."""
+    """Accept all open items of a group. Refuses if the group has changed since it was shown."""
     if form.get("version") != group_version(group):
         return DecisionResult(409, _STALE_MESSAGE, group, build_cards(group, show))
     left = [item for item in group.items if item.verdict not in (ACCEPTED, DROPPED)]
@@ -102,12 +102,12 @@ def accept_all_open(progress: ReviewProgress, group: ReviewGroup, show: str, for
     cards = [card._replace(error=wrong.get(card.item.id, "")) for card in build_cards(group, show)]
     said = f"{pluralise(len(left) - len(wrong), 'item')} accepted."
     if wrong:
-        return DecisionResult(422, f"{said} {len(wrong)} could not be.", group, cards)
+        return DecisionResult(422, f"{said} {len(wrong)} could not be accepted.", group, cards)
     return DecisionResult(200, said, group, cards)
 
 
 def item_index(group: ReviewGroup, given: str) -> int:
-    """Where the item is that an address names."""
+    """Return the index of the item with an id as it appears in a URL."""
     for place, item in enumerate(group.items):
         if to_utf8(item.id) == given:
             return place
@@ -115,5 +115,5 @@ def item_index(group: ReviewGroup, given: str) -> int:
 
 
 def _is_unchanged(item: ReviewItem, verdict: str, fields: Mapping[str, str]) -> bool:
-    """Whether an item already is as somebody wants it."""
+    """Return whether an item already has a verdict and fields."""
     return item.verdict == verdict and {field.name: field.text for field in item.fields} == fields

@@ -1,6 +1,6 @@
-"""How far a review is, group by group.
+"""Progress of a review, per group.
 
-All groups are read once at the start; after that, each when its page is opened or something in it is decided.
+All groups are read once at the start. After that, a group is read again when its page is opened or changed.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from creval.core.errors import CrevalError, require_known, unknown_name_error
 from creval.web.common.pages import to_utf8
 
 LIST_FILTERS = ("", "open", "flagged", "dropped")
-"""Which groups a list can show: all, or those with such an item."""
+"""Filters of the list: all groups, or those with an open, flagged or dropped item."""
 _WORD = re.compile(r"\w+")
-_MAX_NOTES = 3  # reasons that a list gives for a group
+_MAX_NOTES = 3  # notes shown for a group in the list
 
 
 class GroupProgress(NamedTuple):
-    """How far a group is."""
+    """Progress of a group. `text` has its words in lower case, each after a space, for the search."""
 
     id: str
     heading: str
@@ -42,7 +42,7 @@ class GroupProgress(NamedTuple):
         return self.total - self.decided
 
     def matches(self, show: str, words: Sequence[str] = ()) -> bool:
-        """Whether a list shows it, and words that begin with all of these, in lower case, stand in it."""
+        """Return whether the group passes a filter and has a word with each of the given lower-case prefixes."""
         if not all(f" {word}" in self.text for word in words):
             return False
         found = {"open": self.open, "flagged": self.flagged, "dropped": self.dropped}
@@ -50,7 +50,7 @@ class GroupProgress(NamedTuple):
 
 
 class ReviewProgress:
-    """A review and how far it is. One thread at a time decides; others may read."""
+    """A review and its progress. Only one thread at a time may decide; others may read."""
 
     def __init__(self, review: Review) -> None:
         self._review = review
@@ -63,13 +63,13 @@ class ReviewProgress:
         return self._groups.values()
 
     def resolve_group(self, given: str) -> str:
-        """The group that an address names; one that is not there is an error."""
+        """Return the name of the group in a URL. Raises CrevalError if it does not exist."""
         if given not in self._names_by_address:
             raise unknown_name_error("group", given[:200], self._names_by_address)
         return self._names_by_address[given]
 
     def read(self, group: str) -> ReviewGroup:
-        """A group as it is now."""
+        """Read the current state of a group."""
         found = self._read(group)
         self._groups[group] = summarise_group(found)
         return found
@@ -81,47 +81,47 @@ class ReviewProgress:
             raise UnreadableGroupError(f"{group} cannot be read: {str(error).rstrip('.')}.") from error
 
     def decide(self, group: str, item: ReviewItem, verdict: str, fields: Mapping[str, str]) -> None:
-        """Keep what was decided about an item; the group has to be read again."""
+        """Save a decision about an item. The caller must read the group again."""
         try:
             self._review.decide(group, item.id, verdict, fields)
         except OSError as error:
             raise CrevalError(f"it could not be written: {error}.") from error
 
     def add(self, group: str, fields: Mapping[str, str]) -> str:
-        """Add an item to a group; the group has to be read again."""
+        """Add an item to a group and return its id. The caller must read the group again."""
         try:
             return self._review.add(group, fields)
         except OSError as error:
             raise CrevalError(f"it could not be written: {error}.") from error
 
     def cached_group(self, group: str) -> GroupProgress:
-        """A group as it was when it was last read."""
+        """Return the progress of a group as of its last read."""
         return self._groups[group]
 
     def total(self) -> GroupProgress:
-        """All groups together."""
+        """Return the progress summed over all groups."""
         counted = ("total", "accepted", "dropped", "flagged")
         sums = {name: sum(getattr(one, name) for one in self.groups) for name in counted}
         return GroupProgress("", self._review.title, {}, **sums, notes=())
 
     def listed_groups(self, show: str, query: str = "") -> list[GroupProgress]:
-        """The groups that a list shows, in their order; those with all words of a search, or words that begin so."""
+        """Return the groups that pass a filter and have words with all prefixes of a search, in order."""
         words = _WORD.findall(query.casefold())
         return [one for one in self.groups if one.matches(show, words)]
 
     def counts(self) -> dict[str, int]:
-        """How many groups each list shows."""
+        """Return the number of groups for each filter."""
         return {show: sum(one.matches(show) for one in self.groups) for show in LIST_FILTERS}
 
     def neighbours(self, group: str, show: str) -> tuple[str | None, str | None]:
-        """The groups before and behind one in a list, whether it is itself in that list or not."""
+        """Return the previous and next group that pass a filter. The group itself need not pass it."""
         place, groups = self._positions[group], list(self.groups)
         before = (one.id for one in reversed(groups[:place]) if one.matches(show))
         behind = (one.id for one in groups[place + 1 :] if one.matches(show))
         return next(before, None), next(behind, None)
 
     def next_undecided(self, after: str | None, show: str) -> str | None:
-        """The next group of a list with something to decide; behind the last comes the first."""
+        """Return the next group with undecided items that passes a filter. The search wraps around at the end."""
         groups = list(self.groups)
         start = 0 if after is None else self._positions[after] + 1
         turned = groups[start:] + groups[:start]
@@ -129,16 +129,16 @@ class ReviewProgress:
 
 
 class UnreadableGroupError(CrevalError):
-    """A group that is there and cannot be read."""
+    """Raised if an existing group cannot be read."""
 
 
 def require_list_filter(given: str) -> str:
-    """The list that an address names."""
+    """Return a list filter from a URL. Raises CrevalError if it is unknown."""
     return require_known("list", given, LIST_FILTERS)
 
 
 def summarise_group(group: ReviewGroup) -> GroupProgress:
-    """How far a group is."""
+    """Return the progress of a group."""
     verdicts = [item.verdict for item in group.items]
     notes = dict.fromkeys(note for item in group.items for note in item.notes)
     texts = [group.id, group.heading, *(field.text for item in group.items for field in item.fields)]

@@ -1,4 +1,4 @@
-// A picture that does not come says so.
+// Marks images that cannot be loaded.
 
 export function markBroken() {
   for (const image of document.querySelectorAll("figure img, td.thumbs img")) {

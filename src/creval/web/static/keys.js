@@ -1,4 +1,4 @@
-// What keys do on every page.
+// Keyboard helpers for all pages.
 
 export const help = document.getElementById("keys");
 

@@ -1,4 +1,4 @@
-// Keys, and saving without leaving the page. Every page works without it, by links and forms.
+// Keyboard shortcuts, and saving without a page load. All pages also work without JavaScript, with links and forms.
 
 import { markBroken } from "./broken.js";
 import { follow, help, showHelp, typing } from "./keys.js";
@@ -7,7 +7,7 @@ import { zoom } from "./zoom.js";
 const items = () => [...document.querySelectorAll(".item")];
 const lines = () => [...document.querySelectorAll("a[data-line]")];
 
-// ---- which item is meant
+// ---- the current item
 
 let current = "";
 
@@ -26,7 +26,7 @@ function mark(item, focus = true) {
   return true;
 }
 
-const meant = () => document.getElementById(current);
+const currentItem = () => document.getElementById(current);
 
 function move(by) {
   const all = items();
@@ -47,9 +47,9 @@ function arrive() {
   else mark(document.querySelector(".item.open") ?? items()[0], false);
 }
 
-// ---- what is not saved
+// ---- unsaved changes
 
-const saved = new WeakSet(); // cards whose changes have arrived, or that have been replaced
+const saved = new WeakSet(); // cards that are saved or replaced
 
 function changed(item) {
   if (saved.has(item)) return false;
@@ -67,11 +67,11 @@ window.addEventListener("beforeunload", (event) => {
   if (items().some(unsaved)) event.preventDefault();
 });
 
-// ---- saving, one thing after another
+// ---- saving, one request at a time
 
 let queue = Promise.resolve();
 let waiting = 0;
-let released = Promise.resolve(); // while a button is held down, its card stays
+let released = Promise.resolve(); // resolves on pointer up: a card is not replaced while its button is pressed
 
 function later(work) {
   waiting += 1;
@@ -97,25 +97,25 @@ async function post(address, sent) {
       method: "POST",
       headers: { "Content-Type": "application/json" },
       body,
-      keepalive: body.length < 20000, // it arrives even if the page is left
+      keepalive: body.length < 20000, // sent even if the page is closed
     });
     const kind = answer.headers.get("Content-Type") ?? "";
     if (kind.startsWith("application/json")) return await answer.json();
     return { ok: false, said: `Not saved: ${await answer.text()}` };
   } catch {
-    return { ok: false, said: "Not saved: creval does not answer. Is it still running? Your text is still here." };
+    return { ok: false, said: "Not saved: creval does not respond. Is it still running? Your text is still here." };
   }
 }
 
 const asks = (item) => item.querySelector(".theirs") !== null;
 
-// Where something else was saved from elsewhere, only an answer to that (`sure`) is sent.
+// In a conflict, only a choice between both versions (`sure`) is sent.
 function act(item, name, sure = false) {
   if (!item) return false;
   return later(async () => {
     const card = document.getElementById(item.id);
     if (asks(card) && !sure) {
-      say("First choose: t takes what is there, m puts yours in its place.");
+      say("Choose first: t keeps the saved version, m saves yours.");
       return;
     }
     const form = card.querySelector("form");
@@ -146,7 +146,7 @@ function acceptAll() {
   });
 }
 
-// ---- what became of it
+// ---- results
 
 function say(words) {
   document.getElementById("said").textContent = words;
@@ -164,7 +164,7 @@ function complain(card, words) {
 function take(found, anchor = "", sent = {}) {
   const cards = Object.entries(found.cards ?? {}).map(([name, html]) => [name, made(html)]);
   if (cards.some(([name, card]) => about(document.getElementById(name)) !== about(card))) {
-    // Items stand elsewhere now: each would get another's card.
+    // The order of items has changed, so the cards cannot be replaced one by one.
     history.replaceState({ said: found.said }, "", `#${cards[0][0]}`);
     location.reload();
     return;
@@ -186,14 +186,14 @@ const about = (item) => item?.querySelector("form").getAttribute("action");
 
 function made(html) {
   const template = document.createElement("template");
-  template.innerHTML = html; // every text in it is escaped
+  template.innerHTML = html; // the server escapes all texts
   return template.content.querySelector(".item");
 }
 
 function put(anchor, fresh, sent) {
   const old = document.getElementById(anchor);
   for (const field of old.querySelectorAll("textarea")) {
-    // What was typed since it was sent, or not sent at all, stays.
+    // Keep text that was typed since the request, or that was not part of it.
     if (field.value !== (sent[field.name] ?? field.defaultValue)) {
       fresh.querySelector(`[name=${field.name}]`).value = field.value;
     }
@@ -201,7 +201,7 @@ function put(anchor, fresh, sent) {
   const details = fresh.querySelector("details");
   if (details) details.open = old.querySelector("details")?.open ?? false;
   const focused = old.contains(document.activeElement) ? document.activeElement : null;
-  saved.add(old); // to lose the focus on its way out is no reason to save it again
+  saved.add(old); // losing the focus on removal must not save it again
   old.replaceWith(fresh);
   watch(fresh);
   if (anchor === current) mark(fresh, false);
@@ -227,7 +227,7 @@ function watch(item) {
   look();
 }
 
-// ---- leaving a field, a button, a link
+// ---- leaving a field, buttons, links
 
 function leave(event) {
   const item = event.target.closest?.(".item");
@@ -270,8 +270,8 @@ document.addEventListener("click", (event) => {
 // ---- keys
 
 function choose(which) {
-  const button = meant()?.querySelector(`[data-which="${which}"]`);
-  return button != null && act(meant(), button.value, true);
+  const button = currentItem()?.querySelector(`[data-which="${which}"]`);
+  return button != null && act(currentItem(), button.value, true);
 }
 
 const lens = zoom();
@@ -279,12 +279,12 @@ const go = (name) => later(() => follow(name));
 
 const moves = { j: 1, ArrowDown: 1, k: -1, ArrowUp: -1 };
 const keys = {
-  a: () => act(meant(), "accept"),
-  d: () => act(meant(), "drop"),
-  o: () => act(meant(), "reopen"),
+  a: () => act(currentItem(), "accept"),
+  d: () => act(currentItem(), "drop"),
+  o: () => act(currentItem(), "reopen"),
   e: () => {
-    mark(meant());
-    const field = meant()?.querySelector("textarea, select, input[type=radio]:checked");
+    mark(currentItem());
+    const field = currentItem()?.querySelector("textarea, select, input[type=radio]:checked");
     field?.focus();
     if (field?.localName === "textarea") field.setSelectionRange(field.value.length, field.value.length);
     return field != null;
@@ -320,7 +320,7 @@ document.addEventListener("keydown", (event) => {
   }
   if (event.altKey) return;
   if (event.ctrlKey || event.metaKey) {
-    const item = event.key === "Enter" ? event.target.closest(".item") ?? meant() : null;
+    const item = event.key === "Enter" ? event.target.closest(".item") ?? currentItem() : null;
     if (!item) return;
     event.preventDefault();
     act(item, "accept");
@@ -342,7 +342,7 @@ items().forEach(watch);
 if (history.state?.said) say(history.state.said);
 arrive();
 window.addEventListener("hashchange", arrive);
-// A page that the browser kept may be old.
+// A page from the back-forward cache may be outdated.
 window.addEventListener("pageshow", (event) => {
   if (event.persisted && !items().some(unsaved)) location.reload();
 });

@@ -1,4 +1,4 @@
-// Keys, the slider and the zoom. Every page works without it, by links and forms.
+// Keyboard shortcuts, slider and zoom. All pages also work without JavaScript, with links and forms.
 import { follow, help, showHelp, typing } from "./keys.js";
 import { markBroken } from "./broken.js";
 import { zoom } from "./zoom.js";
@@ -36,7 +36,7 @@ function arrive() {
   if (row && row.matches("tr.question")) show(row);
 }
 
-// ---- the slider between two pictures
+// ---- the slider between two images
 
 function slider() {
   const found = document.getElementById("slider");
@@ -59,7 +59,7 @@ function slider() {
     const address = new URL(location.href);
     address.searchParams.set(side, form.elements[side].value);
     history.replaceState(null, "", address);
-    // The same two are compared in the next sample.
+    // Compare the same two images on the next and previous sample.
     for (const link of document.querySelectorAll(".steps a")) {
       const there = new URL(link.href);
       there.searchParams.set(side, form.elements[side].value);

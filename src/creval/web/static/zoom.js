@@ -1,4 +1,4 @@
-// One picture, as large as it is, in place of the page.
+// Dialog that shows one image, fitted to the window or in full size.
 
 export function zoom() {
   const dialog = document.getElementById("zoom");
@@ -22,7 +22,7 @@ export function zoom() {
   }
   function turn(by) {
     at = (at + by + links.length) % links.length;
-    fill(); // what the field shows of it stays where it is, so that pictures can be held together
+    fill(); // the scroll position is kept, so that images can be compared
     return true;
   }
   function open(number) {
@@ -56,7 +56,7 @@ export function zoom() {
   });
   field.addEventListener("click", (event) => {
     if (held?.moved) return;
-    // What was clicked on comes into the middle.
+    // Center the clicked point.
     const box = image.getBoundingClientRect();
     const [x, y] = [(event.clientX - box.left) / box.width, (event.clientY - box.top) / box.height];
     size();
@@ -68,7 +68,7 @@ export function zoom() {
     one.addEventListener("click", does[one.dataset.zoom]);
   }
 
-  // In full size the arrow keys move the picture, and letters change it.
+  // In full size, the arrow keys scroll the image; j and k switch to another one.
   function press(key) {
     const moving = field.classList.contains("full") && key.startsWith("Arrow");
     const turns = { ArrowLeft: -1, k: -1, ArrowRight: 1, j: 1 };

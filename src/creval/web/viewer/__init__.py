@@ -1,1 +1,1 @@
-"""Pages for looking at a run."""
+"""The viewer: web pages of a run."""

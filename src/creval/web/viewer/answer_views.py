@@ -1,4 +1,4 @@
-"""What was answered, as it is shown: one model's answer to one question, and each voice's words."""
+"""Answers as pages show them: per model, and per voice (judge, repeat and variant)."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ STATE_SIGNS = {
 
 
 class ModelAnswer(NamedTuple):
-    """A model's answer to a question: how it ended, and in which words."""
+    """The combined answer about a model's edit: state, sign and text."""
 
     state: str
     sign: str
@@ -34,7 +34,7 @@ class ModelAnswer(NamedTuple):
 
 
 class VoiceAnswer(NamedTuple):
-    """One voice's answer about one edit, with what it explained and where its reply is."""
+    """The answer of one voice about one edit, with its explanation and a link to the raw reply."""
 
     edit: EditKey
     draw: str
@@ -48,7 +48,10 @@ class VoiceAnswer(NamedTuple):
 def model_answer(
     snapshot: Snapshot, probe: Probe, verdicts: Sequence[VerdictRow], edit_of: tuple[str, str] = ("", "")
 ) -> ModelAnswer:
-    """What all voices together said about the edits of a model and a sample (`edit_of`); of several draws the mean."""
+    """Return the combined answer of all voices about a model's edit of a sample (`edit_of`).
+
+    The state of several draws is that of their mean.
+    """
     plain = [one for one in verdicts if not one.variant]
     if not plain and edit_of in snapshot.unsupported:
         return _make_answer(snapshot, AnswerState.UNSCORED, "not supported")
@@ -60,12 +63,12 @@ def model_answer(
     for one in plain:
         draws.setdefault(one.edit.draw, []).append(one.value)
     values = [reduce_answers(probe, given, uses_probabilities(snapshot)) for given in draws.values()]
-    said = summarise_answers(probe, plain, use_mean=uses_probabilities(snapshot), digits=_digits(snapshot, probe))
-    return _make_answer(snapshot, _combined_state(snapshot, probe, values), said.text)
+    summary = summarise_answers(probe, plain, use_mean=uses_probabilities(snapshot), digits=_digits(snapshot, probe))
+    return _make_answer(snapshot, _combined_state(snapshot, probe, values), summary.text)
 
 
 def voice_answers(snapshot: Snapshot, probe: Probe, verdicts: Sequence[VerdictRow]) -> list[VoiceAnswer]:
-    """Each voice's answer by itself."""
+    """Return the answer of each voice."""
     several = len({(one.judge, one.repeat, one.variant) for one in verdicts}) > 1
     draws = len({one.edit.draw for one in verdicts}) > 1
     return [
@@ -83,19 +86,19 @@ def voice_answers(snapshot: Snapshot, probe: Probe, verdicts: Sequence[VerdictRo
 
 
 def voice_label(judge: str, repeat: int, variant: str) -> str:
-    """Who spoke: a judge, in which repeat, and in which variant if it is not the plain one."""
+    """Return the label of a voice: the judge, and the repeat and variant if there are any."""
     name = judge.removeprefix(METRIC_VOICE_PREFIX)
     again = f", repeat {repeat + 1}" if repeat else ""
     return f"{name}{again}{f' ({variant})' if variant else ''}"
 
 
 def uses_probabilities(snapshot: Snapshot) -> bool:
-    """Whether values are probabilities."""
+    """Return whether the run's values are probabilities."""
     return bool(snapshot.manifest.get("settings", {}).get("logprobs"))
 
 
 def scale_text(probe: Probe) -> str:
-    """The scale that a question is answered on, in words."""
+    """Return the description of a question's answer scale, or "" for a measurement."""
     return "" if isinstance(probe, Measurement) else get_scale(probe.scale).description
 
 

@@ -1,4 +1,4 @@
-"""The viewer: pages over one run, for reading only."""
+"""The viewer application: read-only pages of one run."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _FILTERED_PAGES: dict[str, Callable[..., dict[str, Any]]] = {
 
 
 class _UnreadableRunError(CrevalError):
-    """The run is gone, or being made anew."""
+    """Raised if the run was deleted or is being replaced."""
 
 
 class Viewer:
@@ -50,10 +50,10 @@ class Viewer:
         ]
         self._handlers = dict.fromkeys((HTTPException, CrevalError, sqlite3.Error, OSError), self._error)
         self.pages = Starlette(routes=self._routes, exception_handlers=self._handlers)
-        """The pages alone, for an application that guards them."""
+        """The pages without guards, for an application that adds its own."""
 
     def app(self, host: str = "127.0.0.1", names: tuple[str, ...] = (), token: str = "") -> Starlette:
-        """The application, for a server that listens at `host`, and whose pages need a token if one is given."""
+        """Return the application, for a server that listens on `host`. With `token`, its pages require it."""
         return guarded_app(self._routes, self._handlers, host, names, token=token)
 
     def close(self) -> None:
@@ -88,7 +88,7 @@ class Viewer:
         return self._page(request, "search", found)
 
     def image(self, request: Request) -> Response:
-        """One of the run's own pictures, by what it shows."""
+        """Return an image of a sample, selected by its name in the run."""
         at, asked = self._live.get(0), query_params(request)
         sample, size = at.samples.get(asked.get("sample", "")), asked.get("size", "")
         path = None
@@ -96,7 +96,7 @@ class Viewer:
             with self._run() as run:
                 path = find_image_path(run, sample, asked.get("name", ""))
         if path is None:
-            return PlainTextResponse("There is no such picture in this run.\n", 404)
+            return PlainTextResponse("This run has no such image.\n", 404)
         return self._images.respond(request, path, size)
 
     def _run(self) -> RunLookup:
@@ -126,5 +126,8 @@ class Viewer:
 
 
 def _below_root(page: str, root: str) -> str:
-    """A page whose links stay below `root`: among several runs. A quotation mark in a text is escaped."""
+    """Prefix the links of a page with `root`, its path in a list of runs.
+
+    Only links match, because quotation marks in texts are escaped.
+    """
     return re.sub(r'="/(?!static/)', lambda _: f'="{quote(root)}/', page) if root else page

@@ -1,4 +1,4 @@
-"""A sample, a question and a reply: everything that a score rests on."""
+"""The pages of a sample, a question and a reply."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from creval.web.viewer.snapshot import AnswerState, SampleProbe, Snapshot
 
 
 class QuestionDetail(NamedTuple):
-    """A question of a sample, with each model's answer and each voice's words."""
+    """A question of a sample, with the answers by model and by voice."""
 
     item: SampleProbe
     anchor: str
@@ -46,7 +46,7 @@ class QuestionDetail(NamedTuple):
 
 
 class Neighbours(NamedTuple):
-    """Where the keys lead from a sample, and where it stands in which list."""
+    """Position of a sample in the filtered list, and links to the previous, next and next failed sample."""
 
     position: int
     total: int
@@ -58,7 +58,7 @@ class Neighbours(NamedTuple):
 
 
 def sample_page(snapshot: Snapshot, run: RunLookup, filters: Filters, params: dict[str, str]) -> dict[str, Any]:
-    """What a sample's page shows."""
+    """Return the template variables of a sample's page."""
     found = snapshot.samples[require_name("sample", params.get("id", ""), tuple(snapshot.samples), "id=SAMPLE")]
     edits = run.edits_of(found.id)
     images = list_sample_images(snapshot, found, edits)
@@ -77,7 +77,7 @@ def sample_page(snapshot: Snapshot, run: RunLookup, filters: Filters, params: di
         ],
         "images": images,
         "shown": [image for image in images if not image.missing],
-        "ways": list_edit_histories(snapshot, found, edits),
+        "histories": list_edit_histories(snapshot, found, edits),
         "left": left,
         "right": right,
         "metrics": [
@@ -91,14 +91,14 @@ def sample_page(snapshot: Snapshot, run: RunLookup, filters: Filters, params: di
 
 
 def question_page(snapshot: Snapshot, run: RunLookup, filters: Filters, params: dict[str, str]) -> dict[str, Any]:
-    """What a question's page shows."""
+    """Return the template variables of a question's page."""
     found = snapshot.samples[require_name("sample", params.get("sample", ""), tuple(snapshot.samples), "id=SAMPLE")]
     items = snapshot.sample_items(found.id)
     names = tuple(item.probe.id for item in items)
     name = require_name("question", params.get("id", ""), names, "id=METRIC/NUMBER")
     item = next(item for item in items if item.probe.id == name)
-    heard = run.verdicts_for([found.id], [name])
-    row = _question_detail(snapshot, filters, item, heard)
+    verdicts = run.verdicts_for([found.id], [name])
+    row = _question_detail(snapshot, filters, item, verdicts)
     near = {
         side: link("/question", sample=found.id, id=items[place].probe.id, **filters.params)
         if 0 <= place < len(items)
@@ -122,16 +122,16 @@ def question_page(snapshot: Snapshot, run: RunLookup, filters: Filters, params: 
 
 
 def reply_page(snapshot: Snapshot, run: RunLookup, number: str) -> dict[str, Any]:
-    """What a reply's page shows: what the judge sent, letter by letter."""
-    there = number.isascii() and number.isdigit() and len(number) < 18
-    found = run.find_call(int(number)) if there else None
+    """Return the template variables of a reply's page: the raw reply and the details of its call."""
+    valid = number.isascii() and number.isdigit() and len(number) < 18
+    found = run.find_call(int(number)) if valid else None
     if found is None:
         raise CrevalError("there is no such reply in this run.")
     prompt = str(found.detail.get("prompt", ""))
     facts = [
         ("Status", found.reply.status.value),
         ("Attempt", str(found.reply.attempt)),
-        ("From", found.reply.origin),
+        ("Origin", found.reply.origin),
         ("Tokens in", _format_count(found.reply.tokens_in)),
         ("Tokens out", _format_count(found.reply.tokens_out)),
         ("Cost", "" if found.reply.cost is None else formatting.format_money(found.reply.cost)),
@@ -151,15 +151,15 @@ def reply_page(snapshot: Snapshot, run: RunLookup, number: str) -> dict[str, Any
 
 
 def _find_neighbours(snapshot: Snapshot, filters: Filters, sample: str, extra_params: Mapping[str, str]) -> Neighbours:
-    """The samples before and behind one in its list, and the next that a model failed in."""
+    """Return the previous and next sample in the filtered list, and the next one with a failure."""
     names, _ = filter_samples(filters, snapshot)
-    if sample not in names:  # somebody came another way
+    if sample not in names:  # opened by a link from elsewhere
         filters, names = Filters(model=filters.model), list(snapshot.samples)
     here = names.index(sample)
 
     def to(place: int) -> str:
-        there = 0 <= place < len(names)
-        return link("/sample", id=names[place], **filters.params, **extra_params) if there else ""
+        exists = 0 <= place < len(names)
+        return link("/sample", id=names[place], **filters.params, **extra_params) if exists else ""
 
     wrong = snapshot.states == AnswerState.WRONG
     if filters.model:
@@ -207,8 +207,8 @@ def _question_detail(
     by_model: dict[str, list[VerdictRow]] = {model: [] for model in models}
     for one in verdicts:
         by_model.setdefault(one.edit.model, []).append(one)
-    said = [model_answer(snapshot, probe, by_model[name], (name, item.sample)) for name in models]
-    counted = [one.state for model, one in zip(models, said, strict=True) if filters.model in ("", model)]
+    answers = [model_answer(snapshot, probe, by_model[name], (name, item.sample)) for name in models]
+    counted = [one.state for model, one in zip(models, answers, strict=True) if filters.model in ("", model)]
     asked = probe if isinstance(probe, Question) else None
     return QuestionDetail(
         item,
@@ -221,20 +221,20 @@ def _question_detail(
         link("/question", sample=item.sample, id=probe.id, **filters.params),
         "wrong" in counted,
         False,
-        said,
+        answers,
         [one for model in models for one in voice_answers(snapshot, probe, by_model[model])],
     )
 
 
 def _probe_facts(item: SampleProbe) -> list[tuple[str, str]]:
-    """What else is known about a question, or about a measurement."""
+    """Return further facts about a question or measurement, as labels and texts."""
     if isinstance(item.probe, Measurement):
-        return [("Metric", item.probe.image_metric), ("Rests on", format_json(dict(item.probe.parameters)))]
+        return [("Metric", item.probe.image_metric), ("Parameters", format_json(dict(item.probe.parameters)))]
     probe = item.probe
     found = [
-        ("Answered with", scale_text(probe)),
-        ("The judge sees", ", ".join(probe.shows)),
-        ("About step", "" if probe.step is None else str(probe.step + 1)),
+        ("Answer scale", scale_text(probe)),
+        ("Shown to the judge", ", ".join(probe.shows)),
+        ("Step", "" if probe.step is None else str(probe.step + 1)),
         ("Rubric", probe.rubric),
         ("Label in the release", probe.label),
     ]

@@ -1,4 +1,4 @@
-"""What a list page shows: the filters, as they stand in an address."""
+"""Filters and order of the list pages, read from URL parameters."""
 
 from __future__ import annotations
 
@@ -21,15 +21,17 @@ OUTCOMES = {
     "no_edit": AnswerState.NO_EDIT,
 }
 ORDERS = ("worst", "best", "apart")
-_MAX_NAME_CHARS = 1_000  # characters of a name
+_MAX_NAME_CHARS = 1_000  # in a parameter
 
 
 @dataclass(frozen=True)
 class Filters:
-    """Which questions, or which samples, in which order. Empty is everything, in the run's order.
+    """Filters and order of questions or samples. Empty values select everything, in the run's order.
 
-    `model` is whose answers count: one model's, or any's. `group` is written `LEVEL:GROUP`. `split` leaves only
-    questions that some models have right and some wrong. `metric` is also the column by which samples are ordered.
+    - `model`: only this model's answers count; if empty, those of any model.
+    - `group`: written `LEVEL:GROUP`.
+    - `metric`: also the column by which samples are ordered.
+    - `split`: only questions that some models have right and others wrong.
     """
 
     model: str = ""
@@ -42,13 +44,13 @@ class Filters:
 
     @property
     def params(self) -> dict[str, str]:
-        """The parameters of an address that leads here again."""
+        """The URL parameters of these filters."""
         every = {field.name: getattr(self, field.name) for field in fields(self)}
         return {name: value for name, value in every.items() if value}
 
     @property
     def selects_questions(self) -> bool:
-        """Whether it chooses among a sample's questions, not only among samples."""
+        """True if the filters select among the questions of a sample, not only among samples."""
         return bool(self.metric or self.outcome or self.weight or self.split)
 
     def with_changes(self, **changes: str) -> Filters:
@@ -56,7 +58,7 @@ class Filters:
 
 
 def parse_filters(params: Mapping[str, str], snapshot: Snapshot) -> Filters:
-    """The choice in an address. A name that the run does not know is an error with the nearest."""
+    """Return the filters in URL parameters. An unknown name raises CrevalError with the most similar name."""
     return Filters(
         model=resolve_name("model", params.get("model", ""), snapshot.models),
         group=resolve_name("group", params.get("group", ""), tuple(filterable_groups(snapshot))),
@@ -69,11 +71,14 @@ def parse_filters(params: Mapping[str, str], snapshot: Snapshot) -> Filters:
 
 
 def resolve_name(what: str, name: str, names: tuple[str, ...]) -> str:
-    """The name that is meant: a form has it with control characters made visible. Nothing stands for nothing."""
+    """Return the name in `names` that a parameter means. An empty parameter stays empty.
+
+    Forms send names with escaped control characters, so these forms match as well.
+    """
     if not name or name in names:
         return name
     if len(name) > _MAX_NAME_CHARS:
-        raise CrevalError(f"there is no {what} with so long a name.")
+        raise CrevalError(f"there is no {what} with this name: it has more than {_MAX_NAME_CHARS:,} characters.")
     shown = escape_control(name.replace("\r\n", "\n"))
     meant = next((candidate for candidate in names if escape_control(candidate) == shown), None)
     if meant is None:
@@ -82,10 +87,10 @@ def resolve_name(what: str, name: str, names: tuple[str, ...]) -> str:
 
 
 def require_name(what: str, name: str, names: tuple[str, ...], example: str) -> str:
-    """The name that is meant; an address without one is an error that says how to give it."""
+    """Return the name that a parameter means. A missing parameter raises CrevalError with an example."""
     found = resolve_name(what, name, names)
     if not found:
-        raise CrevalError(f"say which {what}: {example}.")
+        raise CrevalError(f"no {what} is given: add {example} to the address.")
     return found
 
 
@@ -99,7 +104,7 @@ def _parse_weight(given: str) -> str:
 
 
 def filterable_groups(snapshot: Snapshot) -> dict[str, tuple[Level, str]]:
-    """The groups that samples or their questions can be chosen by, as an address names them."""
+    """Return the groups by which samples or questions can be filtered, by their names in URLs."""
     return {
         f"{level.name}:{group}": (level, group)
         for level in snapshot.schema.levels
@@ -109,15 +114,15 @@ def filterable_groups(snapshot: Snapshot) -> dict[str, tuple[Level, str]]:
 
 
 def filter_items(filters: Filters, snapshot: Snapshot) -> NDArray[np.int64]:
-    """The places of the questions that a choice leaves, in the run's order."""
+    """Return the positions of the questions that pass the filters, in the run's order."""
     mask = np.ones(len(snapshot.items), dtype=np.bool_)
     if filters.group:
         level, group = filterable_groups(snapshot)[filters.group]
         mask &= snapshot.item_groups[level.name] == level.groups.index(group)
     if filters.metric:
-        made_of = snapshot.schema.component_weights(filters.metric)
+        components = snapshot.schema.component_weights(filters.metric)
         if filters.metric in snapshot.metrics or snapshot.schema.composite is not None:
-            mask &= np.isin(snapshot.item_metrics, list(made_of))
+            mask &= np.isin(snapshot.item_metrics, list(components))
     if filters.weight:
         mask &= snapshot.weights == float(filters.weight)
     states = snapshot.states
@@ -131,12 +136,12 @@ def filter_items(filters: Filters, snapshot: Snapshot) -> NDArray[np.int64]:
 
 
 def filter_samples(filters: Filters, snapshot: Snapshot) -> tuple[list[str], dict[str, int]]:
-    """The samples that a choice leaves, in its order, and how many of the questions of each."""
+    """Return the ids of samples that pass the filters, sorted, and the number of matching questions of each."""
     items = filter_items(filters, snapshot)
     counts = np.bincount(snapshot.item_samples[items], minlength=len(snapshot.samples)).tolist()
     names = list(snapshot.samples)
     found = {name: count for name, count in zip(names, counts, strict=True) if count}
-    if not filters.selects_questions:  # a sample of which nothing was asked is a sample too
+    if not filters.selects_questions:  # then samples without questions are listed, too
         inside = [name for name in names if name in found or _is_in_group(filters, snapshot, name)]
         found = {name: found.get(name, 0) for name in inside}
     return _sort_samples(filters, snapshot, list(found)), found
@@ -166,7 +171,7 @@ def _sort_samples(filters: Filters, snapshot: Snapshot, names: list[str]) -> lis
 
 
 def column_values(snapshot: Snapshot, column: str) -> NDArray[np.float64]:
-    """Each system's value on each sample in a column; NaN where there is none."""
+    """Return the values of a column, with axes model, sample. Missing values are NaN."""
     if snapshot.table is None:
         return np.full((len(snapshot.models), len(snapshot.samples)), np.nan)
     values: NDArray[np.float64] = snapshot.table.with_composite()[..., snapshot.schema.columns.index(column)]
@@ -180,7 +185,7 @@ def _mean_over_models(values: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def describe_filters(snapshot: Snapshot, filters: Filters) -> str:
-    """A choice in words."""
+    """Describe filters in words."""
     parts = [
         filterable_groups(snapshot)[filters.group][1] if filters.group else "",
         filters.model,
@@ -193,7 +198,7 @@ def describe_filters(snapshot: Snapshot, filters: Filters) -> str:
 
 
 def outcome_labels(snapshot: Snapshot) -> dict[str, str]:
-    """How outcomes are called: grades on a scale are not simply right or wrong."""
+    """Return the labels of outcomes. Grades are not right or wrong, so they have their own labels."""
     right, wrong = ("upper half", "lower half") if snapshot.has_grades else ("right", "wrong")
     unanswered, unasked = "unanswered", "not asked yet"
     if snapshot.measured_only:
@@ -202,7 +207,7 @@ def outcome_labels(snapshot: Snapshot) -> dict[str, str]:
 
 
 def filtered_question_mask(filters: Filters, snapshot: Snapshot) -> NDArray[np.bool_]:
-    """Which questions a choice is about, however they ended and for whom."""
+    """Return a mask of the questions that pass all filters but outcome and model."""
     mask = np.zeros(len(snapshot.items), dtype=np.bool_)
     mask[filter_items(filters.with_changes(outcome="", model=""), snapshot)] = True
     return mask

@@ -1,4 +1,4 @@
-"""Lists of samples and of questions, and their filters."""
+"""The lists of samples and of questions, and their filter forms."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class SampleRow(NamedTuple):
 
 
 class QuestionRow(NamedTuple):
-    """A question in a list, with what each model was answered."""
+    """A question in a list, with the answer about each model."""
 
     item: SampleProbe
     weight: str
@@ -52,7 +52,7 @@ class QuestionRow(NamedTuple):
 
 
 class FilterSelect(NamedTuple):
-    """A filter of a form: its options, some of them under a heading."""
+    """A select field of the filter form. Its options may be grouped under headings."""
 
     name: str
     label: str
@@ -60,7 +60,7 @@ class FilterSelect(NamedTuple):
 
 
 def samples_page(snapshot: Snapshot, run: RunLookup, filters: Filters, params: Mapping[str, str]) -> dict[str, Any]:
-    """The samples that a choice leaves, a page of them."""
+    """Return the template variables of a page of the samples that pass the filters."""
     names, counts = filter_samples(filters, snapshot)
     page = paginate(params.get("page", ""), len(names), "/samples", filters.params)
     column = filters.metric or snapshot.schema.ranking_column
@@ -97,18 +97,18 @@ def samples_page(snapshot: Snapshot, run: RunLookup, filters: Filters, params: M
 
 
 def _thumbnail_url(sample: str, name: str, path: Path | None) -> str:
-    """Where a small picture is, if its file is there."""
+    """Return the URL of a thumbnail, or "" if the file does not exist."""
     if path is None or not file_etag(path):
         return ""
     return link("/picture", sample=sample, name=name, size="small")
 
 
 def questions_page(snapshot: Snapshot, run: RunLookup, filters: Filters, params: Mapping[str, str]) -> dict[str, Any]:
-    """The questions that a choice leaves, a page of them, with all models' answers."""
+    """Return the template variables of a page of the questions that pass the filters."""
     places = filter_items(filters, snapshot)
     page = paginate(params.get("page", ""), len(places), "/questions", filters.params)
     items = [snapshot.items[place] for place in places[page.first_line - 1 : page.last_line].tolist()]
-    heard = _verdicts_by_question(run, items)
+    verdicts = _verdicts_by_question(run, items)
     lines = []
     for item in items:
         question = item.probe if isinstance(item.probe, Question) else None
@@ -120,7 +120,10 @@ def questions_page(snapshot: Snapshot, run: RunLookup, filters: Filters, params:
                 link("/question", sample=item.sample, id=item.probe.id, **filters.params),
                 [
                     model_answer(
-                        snapshot, item.probe, heard.get((model, item.sample, item.probe.id), ()), (model, item.sample)
+                        snapshot,
+                        item.probe,
+                        verdicts.get((model, item.sample, item.probe.id), ()),
+                        (model, item.sample),
                     )
                     for model in models_by_rank(snapshot)
                 ],
@@ -145,7 +148,7 @@ def _verdicts_by_question(run: RunLookup, items: Sequence[SampleProbe]) -> dict[
 
 
 def models_by_rank(snapshot: Snapshot) -> tuple[str, ...]:
-    """The models, best first as far as that is known."""
+    """Return the models, the best first. Models without a rank are at the end."""
     if snapshot.scores is None:
         return snapshot.models
     best = [name for name in snapshot.scores.models if name in snapshot.models]
@@ -153,7 +156,7 @@ def models_by_rank(snapshot: Snapshot) -> tuple[str, ...]:
 
 
 def filter_selects(snapshot: Snapshot, filters: Filters, *, sortable: bool) -> list[FilterSelect]:
-    """The filters of a list page, as they are set."""
+    """Return the fields of the filter form with the current selection."""
     words = outcome_labels(snapshot)
     shown = {name: words[name] for name in OUTCOMES}
     if snapshot.measured_only:
@@ -169,10 +172,10 @@ def filter_selects(snapshot: Snapshot, filters: Filters, *, sortable: bool) -> l
         weights = {f"{weight:g}": f"{weight:g}" for weight in snapshot.distinct_weights}
         found.append(_filter_select("weight", "Weight", "any weight", weights, filters))
     if len(snapshot.models) > 1 and not snapshot.measured_only:
-        split = {"yes": "they disagree"}
-        found.append(_filter_select("split", "Models", "agree or not", split, filters))
+        split = {"yes": "disagree"}
+        found.append(_filter_select("split", "Models", "any", split, filters))
     if sortable:
-        named = dict(zip(ORDERS, ("worst first", "best first", "furthest apart"), strict=True))
+        named = dict(zip(ORDERS, ("worst first", "best first", "largest difference first"), strict=True))
         found.append(_filter_select("order", "Order", "as in the benchmark", named, filters))
     return found
 
@@ -184,10 +187,10 @@ def _filter_select(name: str, label: str, any_label: str, options: Mapping[str, 
 
 
 def _group_select(snapshot: Snapshot, filters: Filters) -> FilterSelect:
-    there = {sample_tag for s in snapshot.samples.values() for sample_tag in s.tags.items()}
+    used = {sample_tag for s in snapshot.samples.values() for sample_tag in s.tags.items()}
     by_level: dict[str, list[SelectOption]] = {}
     for value, (level, group) in filterable_groups(snapshot).items():
-        if level.groups_sub_scores or (level.name, group) in there:
+        if level.groups_sub_scores or (level.name, group) in used:
             option = SelectOption(value, group, value == filters.group)
             by_level.setdefault(level.plural.replace("_", " "), []).append(option)
     every = ("", [SelectOption("", "all", not filters.group)])

@@ -1,7 +1,7 @@
-"""The newest snapshot of a run that may still be going, taken beside the pages.
+"""The newest snapshot of a run that may still be growing.
 
-One thread reads the run. Whoever wants the snapshot asks it to look whether the run has changed,
-waits a moment, and takes what is there: a page never waits for scores.
+A background thread reads the run. A page asks it to check for changes, waits for a moment, and takes the newest
+snapshot. So a page never waits for scores.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from creval.store.lookup import RunLookup
 from creval.web.viewer.search_index import TextIndex
 from creval.web.viewer.snapshot import Snapshot, take_snapshot
 
-_DEFAULT_WAIT = 0.05  # seconds that a page waits for news
+_DEFAULT_WAIT = 0.05  # seconds that a page waits for a new snapshot
 StatusCallback = Callable[[str], None]
-"""Told what is being done."""
+"""Called with the name of the current step, such as "scoring"."""
 
 
 class LiveSnapshot:
-    """The newest snapshot of the run in a folder, and the index of its texts."""
+    """The newest snapshot of the run in a folder, and its search index."""
 
     def __init__(
         self, folder: Path, watch: StatusCallback = lambda _: None, scoring: ViewOptions | None = None
@@ -50,7 +50,10 @@ class LiveSnapshot:
         self._thread.join()
 
     def get(self, timeout: float | None = None) -> Snapshot:
-        """The snapshot after at most this many seconds: a moment, or none while it is being taken anew."""
+        """Return the newest snapshot. Waits up to `timeout` seconds for changes.
+
+        By default, it waits for a moment, or not at all while a new snapshot is being taken.
+        """
         with self._changed:
             self._requests += 1
             mine = self._requests
@@ -64,54 +67,54 @@ class LiveSnapshot:
 
     @property
     def problem(self) -> str:
-        """Why the run could not be read the last time, if so."""
+        """Error of the last attempt to read the run, or ""."""
         return "" if self._error is None else str(self._error)
 
     def _run_thread(self) -> None:
-        eye = None
+        run = None
         try:
-            eye = RunLookup(self.folder, labels=True)
-            seen = eye.data_version()
+            run = RunLookup(self.folder, labels=True)
+            seen = run.data_version()
             self._refresh()
         except Exception as error:
-            if eye is not None:
-                eye.close()
+            if run is not None:
+                run.close()
             self._error = error
             with self._changed:
                 self._closed = True
                 self._changed.notify_all()
             return
         self._mark_served(0)
-        while (asked := self._wait_for_request()) is not None:
+        while (request := self._wait_for_request()) is not None:
             began = time.monotonic()
             try:
-                now = eye.data_version()
-                if now[1:] != seen[1:]:  # the run was made anew, in another file
-                    eye.close()
-                    eye = RunLookup(self.folder, labels=True)
-                    now = eye.data_version()
+                now = run.data_version()
+                if now[1:] != seen[1:]:  # the run was replaced by another file
+                    run.close()
+                    run = RunLookup(self.folder, labels=True)
+                    now = run.data_version()
                     self.index.clear()
                 if now != seen:
                     self._busy = True
                     self._refresh()
                     seen = now
-            except Exception as error:  # the run is being replaced, or is gone: what is there stays
+            except Exception as error:  # the run is being replaced or was deleted; keep the last snapshot
                 self._error = error
             else:
                 self._error = None
-            self._mark_served(asked)
+            self._mark_served(request)
             if self._busy:
                 self._cool_down(time.monotonic() - began)
-        eye.close()
+        run.close()
 
     def _cool_down(self, seconds: float) -> None:
-        """Leave the machine to the pages for as long as reading has taken, and once more."""
+        """Pause for twice the time that the last update took, so that pages get the CPU."""
         with self._changed:
             self._changed.wait_for(lambda: self._closed, 2 * seconds)
             self._busy = False
 
     def _wait_for_request(self) -> int | None:
-        """Wait until somebody asks; how many have asked, or none where it is over."""
+        """Wait for a request and return its number. Returns None after `close`."""
         with self._changed:
             self._changed.wait_for(lambda: self._requests > self._served or self._closed)
             return None if self._closed else self._requests
@@ -123,7 +126,7 @@ class LiveSnapshot:
             self._changed.notify_all()
 
     def _refresh(self) -> None:
-        """Take a snapshot, then bring the index and the scores up to date."""
+        """Take a snapshot, then update the search index and the scores."""
         with RunLookup(self.folder, labels=True) as run:
             self._watch("reading the run")
             taken = take_snapshot(run, self._snapshot, self._scoring)

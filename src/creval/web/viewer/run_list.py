@@ -1,4 +1,4 @@
-"""A folder of runs: a page that lists them, and each run's pages behind it."""
+"""The viewer of a folder of runs: a list of the runs, and the pages of each."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _MAX_OPEN_RUNS = 4  # runs kept in memory
 
 
 class RunLine(NamedTuple):
-    """A run in the list, or why it cannot be read."""
+    """A run in the list. `problem` is the reason if it cannot be read."""
 
     name: str
     benchmark: str = ""
@@ -45,14 +45,14 @@ class RunLine(NamedTuple):
 
 
 def open_viewer(folder: Path, scoring: ViewOptions, watch: Callable[[str], None]) -> Viewer | RunList:
-    """Return the pages of a run, or of the runs in a folder."""
+    """Return the viewer of a run, or of the runs in a folder."""
     if not (folder / DATABASE).is_file() and find_runs(folder):
         return RunList(folder, scoring)
     return Viewer(LiveSnapshot(folder, watch, scoring))
 
 
 def find_runs(folder: Path) -> list[Path]:
-    """Return the runs in a folder, also those that cannot be read; not folders of edits or built benchmarks."""
+    """Return the runs in a folder, including unreadable ones. Folders of edits and built benchmarks are left out."""
     return [path for path in find_databases(folder) if _may_be_run(path)]
 
 
@@ -65,7 +65,7 @@ def _may_be_run(folder: Path) -> bool:
 
 
 class RunList:
-    """The pages of a folder of runs. A run is opened when it is first asked for."""
+    """The pages of a folder of runs. Runs are opened on first use."""
 
     def __init__(self, folder: Path, scoring: ViewOptions) -> None:
         self._folder, self._scoring, self._templates = folder, scoring, load_templates()
@@ -77,7 +77,7 @@ class RunList:
             viewer.close()
 
     def app(self, host: str = "127.0.0.1", names: tuple[str, ...] = (), token: str = "") -> Starlette:
-        """The application, for a server that listens at `host`, and whose pages need a token if one is given."""
+        """Return the application, for a server that listens on `host`. With `token`, its pages require it."""
         routes = [Route("/", self.start), Mount("/run/{name}", app=self._run_pages)]
         handlers = dict.fromkeys((HTTPException, CrevalError, sqlite3.Error, OSError), self._error)
         return guarded_app(routes, handlers, host, names, token=token)
@@ -117,7 +117,7 @@ def _run_line(folder: Path) -> RunLine:
             return RunLine(
                 folder.name,
                 benchmark_phrase(run.manifest),
-                describe_judge(run.manifest["judge"]) or "none: measured",
+                describe_judge(run.manifest["judge"]) or "none (metrics only)",
                 len(run.models),
                 run.count_verdicts(),
                 str(run.manifest.get("date", "")),

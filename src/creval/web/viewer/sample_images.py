@@ -1,4 +1,4 @@
-"""The pictures of a sample: which there are, and which two of them are compared."""
+"""The images of a sample, the history of its edits, and the two images to compare."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from creval.web.viewer.filters import Filters, column_values
 from creval.web.viewer.list_pages import models_by_rank
 from creval.web.viewer.snapshot import Snapshot
 
-_HISTORY_KEYS = frozenset({"instruction", "plan", "scores", "picked_from"})  # where its way is shown
+_HISTORY_KEYS = frozenset({"instruction", "plan", "scores", "picked_from"})  # metadata that the history shows
 _STATUS_LABELS = {
     EditStatus.DONE: "No image",
     EditStatus.ABSENT: "No edit",
@@ -32,7 +32,7 @@ _STATUS_LABELS = {
 
 
 class SampleImage(NamedTuple):
-    """A picture of a sample, or the reason why there is none, and in a word what became of it."""
+    """An image of a sample. If it does not exist, `missing` is the reason and `state` its status in words."""
 
     name: str
     title: str
@@ -49,7 +49,7 @@ class SampleImage(NamedTuple):
 
 
 class EditHistoryView(NamedTuple):
-    """How a model's edit came about; `is_linear` where each step is one picture and no more."""
+    """The steps that led to a model's edit. `is_linear` if each step has only one image."""
 
     model: str
     steps: Sequence[EditStepView]
@@ -57,7 +57,7 @@ class EditHistoryView(NamedTuple):
 
 
 class EditStepView(NamedTuple):
-    """One step to an edit: its words, its plan, and its images, each with its score and whether it was picked."""
+    """One step of an edit: instruction, plan, and images, each with its score and whether it was picked."""
 
     instruction: str
     plan: str
@@ -65,7 +65,7 @@ class EditStepView(NamedTuple):
 
 
 def list_sample_images(snapshot: Snapshot, sample: Sample, edits: Sequence[Edit]) -> list[SampleImage]:
-    """The source, what else the sample brings, and all edits, the best model's first."""
+    """Return the source, mask and references of a sample, then all edits, the best model's first."""
     found = []
     if sample.source is not None:
         found.append(sample_image(SOURCE, "source", sample.source, sample=sample.id, name=SOURCE))
@@ -80,8 +80,8 @@ def list_sample_images(snapshot: Snapshot, sample: Sample, edits: Sequence[Edit]
         key = edit.key
         title = f"{key.model}, draw {key.draw}" if draws[key.model] > 1 else key.model
         made = _edit_image(sample, edit_image_name(key), title, edit)
-        told = _HISTORY_KEYS if edit_steps(edit) else frozenset()
-        facts = {name: fact for name, fact in edit.metadata.items() if name not in told}
+        shown = _HISTORY_KEYS if edit_steps(edit) else frozenset()
+        facts = {name: fact for name, fact in edit.metadata.items() if name not in shown}
         parents = [
             (f"{one.model}, {one.sample}, draw {one.draw}", link("/sample", id=one.sample))
             for one in (() if edit.ancestors else edit.parents)
@@ -92,22 +92,22 @@ def list_sample_images(snapshot: Snapshot, sample: Sample, edits: Sequence[Edit]
 
 
 def _sort_edits(snapshot: Snapshot, edits: Sequence[Edit]) -> list[Edit]:
-    """Edits of the models that are shown, the best model's first."""
+    """Return the edits of the models in the snapshot, the best model's first."""
     order = {model: place for place, model in enumerate(models_by_rank(snapshot))}
     shown = (edit for edit in edits if edit.key.model in order)
     return sorted(shown, key=lambda edit: (order[edit.key.model], edit.key.draw))
 
 
 def list_edit_histories(snapshot: Snapshot, sample: Sample, edits: Sequence[Edit]) -> list[EditHistoryView]:
-    """How the edits of a sample came about, the best model's first, of those that were not made at once."""
-    ways = ((edit, edit_steps(edit)) for edit in _sort_edits(snapshot, edits))
+    """Return the histories of edits that took several steps or candidates, the best model's first."""
+    histories = ((edit, edit_steps(edit)) for edit in _sort_edits(snapshot, edits))
     return [
         EditHistoryView(
             edit.key.model,
             [_edit_step_view(snapshot, sample, edit, *one) for one in enumerate(found, 1)],
             is_linear(found),
         )
-        for edit, found in ways
+        for edit, found in histories
         if found
     ]
 
@@ -127,14 +127,14 @@ def _edit_step_view(snapshot: Snapshot, sample: Sample, edit: Edit, number: int,
 
 
 def _edit_image(sample: Sample, name: str, title: str, edit: Edit) -> SampleImage:
-    """An edit's picture, or what became of it."""
-    missing = "" if edit.image else edit.reason or "No reason was given."
+    """Return the image of an edit, or the reason why there is none."""
+    missing = "" if edit.image else edit.reason or "No reason is recorded."
     made = sample_image(name, title, edit.image, missing, sample=sample.id, name=name)
     return made._replace(state=_STATUS_LABELS[edit.status])
 
 
 def sample_image(image: str, title: str, path: Path | None, missing: str = "", /, **address: str) -> SampleImage:
-    """An image of a sample or a group under review, with links to its `address`."""
+    """Return an image with its size and URLs. `address` are the URL parameters that select it."""
     width = height = 0
     if path is not None:
         try:
@@ -146,7 +146,7 @@ def sample_image(image: str, title: str, path: Path | None, missing: str = "", /
 
 
 def _edit_scores(snapshot: Snapshot, key: EditKey) -> list[tuple[str, str]]:
-    """A system's scores on a sample, the one that ranks first."""
+    """Return the scores of a model on a sample, the ranking column first."""
     if snapshot.table is None or key.model not in snapshot.models:
         return []
     place = snapshot.models.index(key.model), snapshot.sample_positions[key.sample]
@@ -162,22 +162,22 @@ def _edit_scores(snapshot: Snapshot, key: EditKey) -> list[tuple[str, str]]:
 def select_compared(
     images: Sequence[SampleImage], filters: Filters, params: Mapping[str, str]
 ) -> tuple[SampleImage | None, SampleImage | None]:
-    """The two pictures that a slider goes between: those asked for, or the source and an edit."""
-    there = [image for image in images if not image.missing]
-    if len(there) < 2:
+    """Return the two images to compare: those in the URL parameters, or the source and an edit."""
+    existing = [image for image in images if not image.missing]
+    if len(existing) < 2:
         return None, None
-    by_name = {formatting.escape_control(image.name): image for image in there}
-    by_name |= {image.name: image for image in there}
-    edits = [image for image in there if image.model]
+    by_name = {formatting.escape_control(image.name): image for image in existing}
+    by_name |= {image.name: image for image in existing}
+    edits = [image for image in existing if image.model]
     wanted = [image for image in edits if image.model == filters.model]
-    left = by_name.get(params.get("left", ""), there[0])
-    usual = (wanted or edits or there[1:])[0]
-    right = by_name.get(params.get("right", ""), usual)
+    left = by_name.get(params.get("left", ""), existing[0])
+    default = (wanted or edits or existing[1:])[0]
+    right = by_name.get(params.get("right", ""), default)
     if left == right and not params.get("right"):
-        right = next(image for image in reversed(there) if image != left)
+        right = next(image for image in reversed(existing) if image != left)
     return left, right
 
 
 def format_json(value: object) -> str:
-    """JSON for people; nothing for what is empty."""
+    """Format a value as indented JSON. Returns "" for an empty value."""
     return json.dumps(value, ensure_ascii=False, indent=2) if value else ""

@@ -1,4 +1,4 @@
-"""The start page and a model's page: scores that lead to the samples that they rest on."""
+"""The start page and the page of a model: scores with links to their samples."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from creval.web.viewer.filters import OUTCOMES, Filters, filter_items, outcome_l
 from creval.web.viewer.snapshot import RESAMPLES, Snapshot
 
 _SHADE_STEPS = 8
-_MAX_MISSING = 200  # edits that are not there
-_MIN_HEAVY_WEIGHT = 3.0  # from this weight on, a question is worth a look of its own
+_MAX_MISSING = 200  # missing edits listed on a model's page
+_MIN_HEAVY_WEIGHT = 3.0  # wrong questions of at least this weight get a link on the start page
 
 
 class IntervalBar(NamedTuple):
-    """Where a value and its interval lie between the ends of its metric, in percent."""
+    """Positions of a value and its interval within the range of the metric, in percent."""
 
     low: float
     value: float
@@ -32,7 +32,7 @@ class IntervalBar(NamedTuple):
 
 
 class ScoreCell(NamedTuple):
-    """A cell as it is shown: `rank` is 1 for the best, 2 for the second; `shade` from 0 to 8 is better."""
+    """A table cell. `rank` is 1 for the best value and 2 for the second; `shade` goes from 0 (worst) to 8 (best)."""
 
     value: str
     interval: str = ""
@@ -44,7 +44,7 @@ class ScoreCell(NamedTuple):
 
 
 class ScoreRow(NamedTuple):
-    """A row of a table, and where its name leads."""
+    """A row of a table, with a link for its name."""
 
     name: str
     href: str
@@ -52,7 +52,7 @@ class ScoreRow(NamedTuple):
 
 
 class GroupTable(NamedTuple):
-    """The groups of a level: a row each."""
+    """A table with one row for each group of a level."""
 
     level: str
     plural: str
@@ -61,7 +61,7 @@ class GroupTable(NamedTuple):
 
 
 class CountedLink(NamedTuple):
-    """Something worth a look, with how many questions it is about."""
+    """A link to a list of questions, with their number."""
 
     label: str
     total: int
@@ -69,7 +69,7 @@ class CountedLink(NamedTuple):
 
 
 def start_page(snapshot: Snapshot, column_name: str) -> dict[str, Any]:
-    """What the start page shows; `column_name` is the column of its tables by group."""
+    """Return the template variables of the start page. `column_name` is the column of the tables by group."""
     scores = snapshot.scores
     column = resolve_name("metric", column_name, snapshot.schema.columns) or snapshot.schema.ranking_column
     judge = describe_judge(str(snapshot.manifest["judge"]))
@@ -100,7 +100,7 @@ def start_page(snapshot: Snapshot, column_name: str) -> dict[str, Any]:
 
 
 def model_page(snapshot: Snapshot, model: str) -> dict[str, Any]:
-    """What a model's page shows: each group of each level in each metric."""
+    """Return the template variables of a model's page: all metrics for each group of each level."""
     counts = snapshot.states[:, snapshot.models.index(model)]
     ended = [
         CountedLink(
@@ -133,21 +133,21 @@ def model_page(snapshot: Snapshot, model: str) -> dict[str, Any]:
 
 
 def _missing_edits(snapshot: Snapshot, model: str) -> dict[str, Any]:
-    """A model's edits that are not there, each with its sample, what became of it, and why."""
-    gone = [one for one in snapshot.missing if one.edit.model == model]
+    """Return the missing edits of a model: sample, link, status and reason of each."""
+    missing = [one for one in snapshot.missing if one.edit.model == model]
     lines = [
         (one.edit.sample, link("/sample", id=one.edit.sample, model=model), str(one.status), one.reason)
-        for one in gone[:_MAX_MISSING]
+        for one in missing[:_MAX_MISSING]
     ]
-    return {"missing": lines, "unlisted": len(gone) - len(lines)}
+    return {"missing": lines, "unlisted": len(missing) - len(lines)}
 
 
 def suggested_links(snapshot: Snapshot) -> list[CountedLink]:
-    """Where a reader may want to begin."""
+    """Return links to questions that a reader may want to check first."""
     heaviest = max(snapshot.distinct_weights, default=0.0)
     wanted = [("Questions on which models disagree", Filters(split="yes"))]
     if heaviest >= _MIN_HEAVY_WEIGHT:
-        words = f"Questions of weight {heaviest:g} that some model has wrong"
+        words = f"Questions of weight {heaviest:g} that some model gets wrong"
         wanted.append((words, Filters(outcome="wrong", weight=f"{heaviest:g}")))
     wanted.append(("Questions without an answer", Filters(outcome="unanswered")))
     found = [
@@ -171,7 +171,10 @@ def _group_table(
     columns: Sequence[str],
     headers: Sequence[tuple[str, str]] = (),
 ) -> GroupTable:
-    """A row a group with a cell for each column and model; with `headers`, models are compared and the best marked."""
+    """Return a table of groups with a cell for each column and model.
+
+    With `headers`, the models are compared, and the best and second values are marked.
+    """
     groups = scores.groups(level.name)
     compared = {c: [scores.cell(m, c, g, level.name).value for g in groups for m in models] for c in columns}
     rows = []
@@ -190,7 +193,7 @@ def _group_table(
 
 
 def _samples_url(level: Level, group: str, **more: str) -> str:
-    """Where a group leads: a difference between groups leads nowhere."""
+    """Return the link to the samples of a group, or "" for a difference between groups."""
     if level.difference_of is not None:
         return ""
     where = "" if level.name == "overall" else f"{level.name}:{group}"
@@ -232,15 +235,15 @@ def _interval_bar(cell: ScoreEstimate, low: float, high: float) -> IntervalBar |
 
 
 def _shade(value: float | None, compared: Sequence[float | None], higher_is_better: bool) -> int:
-    """How good a value is beside the others of its table, from 0 to 8."""
-    there = [one for one in compared if one is not None]
-    if value is None or max(there) <= min(there):
+    """Return the shade of a value relative to the other values of its column, from 0 (worst) to 8 (best)."""
+    known = [one for one in compared if one is not None]
+    if value is None or max(known) <= min(known):
         return 0
-    share = (value - min(there)) / (max(there) - min(there))
+    share = (value - min(known)) / (max(known) - min(known))
     return round(_SHADE_STEPS * (share if higher_is_better else 1.0 - share))
 
 
 def _column_head(snapshot: Snapshot, column: str) -> tuple[str, str, str]:
-    """A column's name and words, and what is better, where it is not more."""
-    better = "" if snapshot.schema.higher_is_better(column) else "less is better"
+    """Return a column's name and label, and a note if lower values are better."""
+    better = "" if snapshot.schema.higher_is_better(column) else "lower is better"
     return column, snapshot.schema.find_metric(column).label, better

@@ -1,8 +1,8 @@
 """Full-text search over instructions, questions and explanations.
 
-The index is SQLite's FTS5, in memory: at 8 models x 904 samples x 17 questions it is made in a
-second, and a search takes a millisecond or two, where a scan of the explanations takes 90 to 160.
-It knows numbers of rows; what is shown is read from the run, so that it is always as it is there.
+The index is an in-memory FTS5 table of SQLite. For 8 models x 904 samples x 17 questions it is built in one second.
+A search takes 1 to 2 ms; a scan of the explanations would take 90 to 160 ms. The index stores row numbers only. Texts
+are read from the run, so they are always current.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from creval.store.lookup import RunLookup
 
 KINDS = INSTRUCTION, QUESTION, EXPLANATION = "instruction", "question", "explanation"
 MAX_COUNTED = 10_000
-"""So many texts are counted at most."""
-_BATCH_SIZE = 5_000  # texts for which a search may have to wait
-_MAX_QUERY_CHARS = 200  # characters of a search
+"""Maximum number of texts that are counted."""
+_BATCH_SIZE = 5_000  # texts added at a time; a search may have to wait for one batch
+_MAX_QUERY_CHARS = 200  # in a query
 _WORD = re.compile(r'"([^"]*)"|([^\s"]+)')
 _LETTERS = re.compile(r"\w")
 
 
 class SearchHit(NamedTuple):
-    """Where something was found: in a sample's instruction, a question, or a verdict's row."""
+    """The place of a hit: a sample's instruction, a question, or the row of a verdict."""
 
     sample: str
     probe: str
@@ -36,7 +36,7 @@ class SearchHit(NamedTuple):
 
 
 class TextIndex:
-    """The index of a run's texts. It may be searched while it is brought up to date."""
+    """Search index of a run's texts. It can be searched during an update."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -45,7 +45,7 @@ class TextIndex:
         self.clear()
 
     def clear(self) -> None:
-        """Begin anew."""
+        """Remove all texts."""
         with self._lock:
             self._clear()
 
@@ -65,7 +65,10 @@ class TextIndex:
     def update(
         self, run: RunLookup, models: Sequence[str] | None = None, samples: Mapping[str, Sample] | None = None
     ) -> None:
-        """Add what has come since the last time about these or all; where something has gone, begin anew."""
+        """Add the texts that are new since the last update, by default of all models and samples.
+
+        The index is rebuilt if texts or models were removed from the run.
+        """
         models, samples = run.models if models is None else models, run.samples if samples is None else samples
         listed = list(_iter_texts(run, samples))
         texts, count = frozenset(listed), run.count_verdicts()
@@ -101,9 +104,9 @@ class TextIndex:
                 self._connection.commit()
 
     def count(self, query: str, kind: str) -> int:
-        """How many texts of a kind hold all these words; beyond `MAX_COUNTED` it is not counted.
+        """Return the number of texts of a kind that match a query, up to `MAX_COUNTED`.
 
-        A word stands for all that begin with it; words in quotation marks stand together.
+        All words must match. A word matches all words that begin with it. Words in quotation marks are a phrase.
         """
         expression = fts_query(query)
         if not expression:
@@ -114,7 +117,7 @@ class TextIndex:
             return int(counted.fetchone()[0])
 
     def find(self, query: str, kind: str, limit: int, skip: int = 0) -> list[SearchHit]:
-        """Some of these texts, in the run's order."""
+        """Return some of the texts that match a query, in the run's order."""
         expression = fts_query(query)
         if not expression:
             return []
@@ -128,18 +131,18 @@ class TextIndex:
 
 
 def search_terms(query: str) -> list[str]:
-    """The words and phrases of a search."""
+    """Return the words and phrases of a query."""
     return [quoted or word for quoted, word in _split_query(query)]
 
 
 def _split_query(query: str) -> list[tuple[str, str]]:
-    """Phrases and words; what has no letter or digit is left out."""
+    """Return pairs of phrase and word, one of them empty. Parts without a letter or digit are left out."""
     found = _WORD.findall(query[:_MAX_QUERY_CHARS].replace("\0", " "))
     return [part for part in found if _LETTERS.search(part[0] or part[1])]
 
 
 def fts_query(query: str) -> str:
-    """A search in FTS5's language. Whatever was typed is quoted, so none of it is syntax.
+    """Return a query as an FTS5 expression. All words are quoted, so none is read as syntax.
 
     >>> fts_query('red "top hat" OR NEAR(')
     '"red"* "top hat" "OR"* "NEAR("*'
@@ -148,7 +151,7 @@ def fts_query(query: str) -> str:
 
 
 def _iter_texts(run: RunLookup, samples: Mapping[str, Sample]) -> Iterator[tuple[str, str, str]]:
-    """Sample, question or nothing, and text."""
+    """Yield sample, question ("" for the instruction) and text."""
     for sample in samples.values():
         yield sample.id, "", sample.instruction
         for probe in run.probes[sample.id]:

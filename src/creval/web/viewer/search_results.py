@@ -1,4 +1,4 @@
-"""What a search found."""
+"""The page of search results."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from creval.web.common.pages import PAGE_SIZE, link, paginate
 from creval.web.viewer.search_index import EXPLANATION, KINDS, MAX_COUNTED, TextIndex, search_terms
 from creval.web.viewer.snapshot import Snapshot
 
-_CONTEXT_CHARS = 90  # characters on each side of what was found
+_CONTEXT_CHARS = 90  # shown on each side of a match
 
 
 class SearchResult(NamedTuple):
-    """Something that a search found."""
+    """One result of a search."""
 
     where: str
     href: str
@@ -27,7 +27,7 @@ class SearchResult(NamedTuple):
 
 
 def search_page(snapshot: Snapshot, run: RunLookup, index: TextIndex, query: str, page_number: str) -> dict[str, Any]:
-    """What holds all words of a search: instructions, questions, explanations."""
+    """Return the template variables of the results: instructions, questions and explanations that match a query."""
     wanted = search_terms(query)
     totals = {kind: index.count(query, kind) if wanted else 0 for kind in KINDS}
     page = paginate(page_number, max(totals.values()), "/search", {"q": query})
@@ -61,7 +61,7 @@ def _explanation_result(verdict: VerdictRow, terms: Sequence[str]) -> SearchResu
 
 
 def highlight_excerpt(whole: str, terms: Sequence[str]) -> Markup:
-    """The part of a text in which the first of these words stands, with all of them marked."""
+    """Return the part of a text around the first match, with all search terms marked."""
     parts = [re.escape(word) for word in terms]
     pattern = re.compile("|".join(parts) or r"(?!)", re.IGNORECASE)
     first = pattern.search(whole)

@@ -1,4 +1,4 @@
-"""A run as it was at one moment: what was asked, how each question ended for each model, scores."""
+"""Snapshot of a run in memory: samples, questions, the state of each answer, and scores."""
 
 from __future__ import annotations
 
@@ -33,18 +33,18 @@ RESAMPLES = 2_000
 
 
 class AnswerState(IntEnum):
-    """How a question ended for a model. Right is more than half of what an answer can be worth."""
+    """State of a question for a model. RIGHT means more than half of the maximum credit."""
 
     UNASKED = 0
     RIGHT = 1
     WRONG = 2
     UNANSWERED = 3
     NO_EDIT = 5
-    UNSCORED = 4  # measured, answered where no reference says what is right, or not supported
+    UNSCORED = 4  # a measurement, an answer without a reference, or an unsupported edit
 
 
 class SampleProbe(NamedTuple):
-    """A question or measurement of a sample, and its place among those of the sample."""
+    """A question or measurement of a sample, and its position within the sample."""
 
     sample: str
     probe: Probe
@@ -53,11 +53,14 @@ class SampleProbe(NamedTuple):
 
 @dataclass(frozen=True)
 class Snapshot:
-    """All that list pages need, in memory.
+    """The data of a run that list pages need.
 
-    `states` has the axes item, system. `missing` are the edits that are not there; `without_edit`, by system and
-    sample, those of which no draw is there; `unsupported` those that a system cannot make. `scores` come later than
-    the rest, which `scores_outdated` says: then they are those of the snapshot before, or none.
+    - `states`: an `AnswerState` for each item and model.
+    - `missing`: edits without an image.
+    - `without_edit`: pairs of model and sample without an image of any draw.
+    - `unsupported`: pairs of model and sample that the model cannot edit.
+    - `scores_outdated`: True until the scores are computed. Until then, `scores` is that of the previous snapshot, or
+      None.
     """
 
     folder: str
@@ -80,45 +83,45 @@ class Snapshot:
 
     @property
     def title(self) -> str:
-        """The benchmark's name."""
+        """Title of the benchmark."""
         return benchmark_title(self.manifest)
 
     @cached_property
     def sample_positions(self) -> Mapping[str, int]:
-        """Each sample's place in the benchmark's order."""
+        """Position of each sample in the benchmark."""
         return {name: at for at, name in enumerate(self.samples)}
 
     @cached_property
     def item_samples(self) -> NDArray[np.int64]:
-        """The place of each item's sample."""
+        """Position of the sample of each item."""
         return np.array([self.sample_positions[item.sample] for item in self.items], dtype=np.int64)
 
     @cached_property
     def item_ranges(self) -> Mapping[str, range]:
-        """Where each sample's items stand."""
+        """Range of items of each sample."""
         ends = np.searchsorted(self.item_samples, np.arange(len(self.samples) + 1)).tolist()
         return {name: range(ends[at], ends[at + 1]) for name, at in self.sample_positions.items()}
 
     @cached_property
     def weights(self) -> NDArray[np.float64]:
-        """What each item weighs; a measurement, nothing."""
+        """Weight of each item; 0 for a measurement."""
         return np.array([getattr(item.probe, "weight", 0.0) for item in self.items])
 
     @cached_property
     def distinct_weights(self) -> tuple[float, ...]:
-        """The weights that questions have, where they are not all the same."""
+        """Weights that occur among the questions. Empty if all are the same."""
         asked = [isinstance(item.probe, Question) for item in self.items]
         found = np.unique(self.weights[np.array(asked, dtype=bool)]).tolist()
         return tuple(found) if len(found) > 1 else ()
 
     @cached_property
     def item_metrics(self) -> NDArray[np.str_]:
-        """The metric of each item."""
+        """Metric of each item."""
         return np.array([item.probe.metric for item in self.items], dtype=np.str_)
 
     @cached_property
     def item_groups(self) -> Mapping[str, NDArray[np.int64]]:
-        """Each item's group in each level that has any, as its place in the level's order."""
+        """Group of each item by level, as an index into the level's groups; -1 if it has none."""
         found = {}
         for level in self.schema.levels:
             if level.groups_samples or level.groups_sub_scores:
@@ -136,13 +139,13 @@ class Snapshot:
 
     @cached_property
     def metrics(self) -> tuple[str, ...]:
-        """The metrics that something was asked or measured for."""
-        there = {item.probe.metric for item in self.items}
-        return tuple(metric.name for metric in self.schema.metrics if metric.name in there)
+        """Metrics that have at least one question or measurement."""
+        used = {item.probe.metric for item in self.items}
+        return tuple(metric.name for metric in self.schema.metrics if metric.name in used)
 
     @cached_property
     def has_grades(self) -> bool:
-        """Whether answers are grades on a scale, of which none is simply right."""
+        """True if some questions are answered with grades, which are not simply right or wrong."""
         return any(
             isinstance(i.probe, Question) and i.probe.reference is None and i.probe.scale != "yes/no"
             for i in self.items
@@ -150,36 +153,36 @@ class Snapshot:
 
     @cached_property
     def measured_only(self) -> bool:
-        """Whether nothing was asked of a judge."""
+        """True if the run has measurements only and no questions."""
         return all(isinstance(item.probe, Measurement) for item in self.items)
 
     def precompute(self) -> None:
-        """Work out now what the first page would have to."""
+        """Compute the cached properties now, so that the first page does not have to."""
         for name in ("item_ranges", "distinct_weights", "item_metrics", "item_groups", "metrics", "has_grades"):
             getattr(self, name)
 
     def sample_items(self, sample: str) -> Sequence[SampleProbe]:
-        """What was asked and measured of a sample."""
+        """Return the questions and measurements of a sample."""
         span = self.item_ranges[sample]
         return self.items[span.start : span.stop]
 
     def with_scores(self) -> Snapshot:
-        """The same with scores."""
+        """Return a copy with scores."""
         if self.table is None:
             return replace(self, scores=None, scores_outdated=False)
         return replace(self, scores=build_scorecard(self.table, resamples=RESAMPLES), scores_outdated=False)
 
 
 def take_snapshot(run: RunLookup, previous: Snapshot | None = None, scoring: ViewOptions | None = None) -> Snapshot:
-    """A snapshot of a run, or of the models and samples that are chosen, still without scores of its own."""
+    """Take a snapshot of a run, or of the models and samples that `scoring` selects, without new scores."""
     protocol = protocol_of_run(run.manifest)
     chosen: dict[str, Any] = dict(resolve_options(scoring or ViewOptions(), run.manifest))
     table = build_score_table(run, **chosen) if run.samples and run.models else None
     models = run.models if table is None else table.models
     samples = {name: run.samples[name] for name in run.sample_ids(chosen["subset"])}
-    gone = tuple(one for one in run.missing_edits() if one.edit.model in models and one.edit.sample in samples)
+    missing = tuple(one for one in run.missing_edits() if one.edit.model in models and one.edit.sample in samples)
     imaged = {(key.model, key.sample) for key, path in run.image_paths() if path is not None}
-    without_edit = frozenset((one.edit.model, one.edit.sample) for one in gone) - imaged
+    without_edit = frozenset((one.edit.model, one.edit.sample) for one in missing) - imaged
     items = tuple(
         SampleProbe(sample, probe, place) for sample in samples for place, probe in enumerate(run.probes[sample])
     )
@@ -197,7 +200,7 @@ def take_snapshot(run: RunLookup, previous: Snapshot | None = None, scoring: Vie
         table=table,
         scores=previous.scores if previous is not None and previous.models == run.models else None,
         notes=_snapshot_notes(run, table),
-        missing=gone,
+        missing=missing,
         without_edit=without_edit,
         unsupported=frozenset(one for one in run.unsupported if one[0] in models and one[1] in samples),
     )
@@ -205,18 +208,18 @@ def take_snapshot(run: RunLookup, previous: Snapshot | None = None, scoring: Vie
 
 def _snapshot_notes(run: Run, table: ScoreTable | None) -> tuple[str, ...]:
     if table is None:
-        return ("This run holds no edits yet.",)
-    # Sentences about a card need no intervals.
+        return ("This run has no edits yet.",)
+    # The sentences need no intervals.
     card = Scorecard(table, {}, ())
     problems = int(run.manifest.get("problems", 0))
-    gone = missing_edits.missing_from_table(run, table)
+    missing = missing_edits.missing_from_table(run, table)
     return (
         *manifest_sentences(run.manifest),
         sentences.strictness_sentence(card, problems),
         *sentences.unsupported_sentences(card.table),
         *sentences.voice_sentences(run, card),
-        *missing_edits.missing_sentences(gone),
-        *missing_edits.missing_policy_sentences(table, gone),
+        *missing_edits.missing_sentences(missing),
+        *missing_edits.missing_policy_sentences(table, missing),
     )
 
 
@@ -227,11 +230,11 @@ def _answer_states(
     models: Sequence[str],
     without_edit: frozenset[tuple[str, str]],
 ) -> NDArray[np.uint8]:
-    """How each item ended for each system. Of several draws the mean counts."""
+    """Return the state of each item for each model. Several draws count by their mean."""
     column = {name: at for at, name in enumerate(models)}
     row = {(item.sample, item.probe.id): at for at, item in enumerate(items)}
     states = np.zeros((len(items), len(column)), dtype=np.uint8)
-    sums = np.zeros((2, len(items), len(column)))  # credit, and how often there was one
+    sums = np.zeros((2, len(items), len(column)))  # total credit, and the number of answers with credit
     with gc_paused():
         for key, values in run.values_by_edit():
             model = column.get(key.model)
@@ -247,10 +250,10 @@ def _answer_states(
                     sums[1, at, model] += 1
                 elif states[at, model] != AnswerState.UNSCORED:
                     states[at, model] = AnswerState.UNANSWERED if value is None else AnswerState.UNSCORED
-    there = sums[1] > 0
+    graded = sums[1] > 0
     right = sums[0] > 0.5 * sums[1]
-    states[there & right] = AnswerState.RIGHT
-    states[there & ~right] = AnswerState.WRONG
+    states[graded & right] = AnswerState.RIGHT
+    states[graded & ~right] = AnswerState.WRONG
     places: dict[str, list[int]] = {}
     for at, item in enumerate(items if run.unsupported or without_edit else ()):
         places.setdefault(item.sample, []).append(at)
@@ -265,5 +268,5 @@ def _answer_states(
 
 
 def probe_credit(protocol: Protocol, probe: Probe, value: float | None) -> float | None:
-    """What a value of a question is worth; nothing where that cannot be said, and of a measurement."""
+    """Return the credit of an answer, from 0 to 1. Returns None for a measurement or an answer that does not count."""
     return protocol.credit(probe, value) if isinstance(probe, Question) else None
