@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import sqlite3
 from pathlib import Path
 
 import pytest
@@ -14,6 +13,7 @@ from creval.core.edit_record import Edit, EditKey
 from creval.core.errors import CrevalError
 from creval.core.verdict import Verdict, VerdictStatus
 from creval.store import DATABASE, RunWriter
+from tests.databases import edit_database
 
 
 def record(number: int, text: str = "Yes") -> CallRecord:
@@ -22,7 +22,7 @@ def record(number: int, text: str = "Yes") -> CallRecord:
 
 
 def rows(folder: Path, table: str) -> int:
-    with sqlite3.connect(folder / DATABASE) as connection:
+    with edit_database(folder / DATABASE) as connection:
         return int(connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0])
 
 
@@ -56,7 +56,7 @@ def test_a_full_disk_is_a_sentence_and_spoils_nothing(tmp_path: Path) -> None:
 
     with RunWriter(tmp_path) as store:
         asyncio.run(run(store))
-    with sqlite3.connect(tmp_path / DATABASE) as connection:
+    with edit_database(tmp_path / DATABASE) as connection:
         assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
     assert rows(tmp_path, "verdicts") == 1
     assert rows(tmp_path, "replies") == 1

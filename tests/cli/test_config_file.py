@@ -121,8 +121,8 @@ def test_config_shows_what_holds_and_where_it_comes_from(folder: Path) -> None:
 
 def test_the_command_line_wins_over_the_file(folder: Path) -> None:
     (folder / "creval.toml").write_text("[build.touchstone]\nsamples = 3\nout = 'bench'\n")
-    assert creval("build", "touchstone").stderr.startswith("3 samples")
-    assert creval("build", "touchstone", "--samples", 2, "--out", "other").stderr.startswith("2 samples")
+    assert "\n3 samples" in "\n" + creval("build", "touchstone").stderr
+    assert "\n2 samples" in "\n" + creval("build", "touchstone", "--samples", 2, "--out", "other").stderr
     (folder / "mine.toml").write_text("samples = 1")
     done = creval("build", "touchstone", "--out", "third", "--config", "mine.toml")
     assert done.stderr.startswith("1 sample "), "--config may stand anywhere"

@@ -7,7 +7,6 @@ import random
 import re
 import shutil
 import signal
-import sqlite3
 import subprocess
 import sys
 import time
@@ -24,6 +23,7 @@ from creval.testing.fake_chat_server import FAULT_KINDS, FakeServer
 from miniature import write_miniature
 from tests.benchmarks.complexbench_edit.release_files import write_release
 from tests.commands import creval as in_process
+from tests.databases import edit_database
 from tests.serving import serving
 
 KEY = "sk-very-secret-0123456789"
@@ -221,7 +221,7 @@ def test_three_hundred_samples_with_every_fault(tmp_path: Path) -> None:
     assert re.search(r"Only +4,500 +4,500", done.stdout), done.stdout
     assert all(server.stats[kind] > 2 for kind in FAULT_KINDS)
     assert server.stats["requests"] <= 1.6 * 900
-    with sqlite3.connect(run / DATABASE) as connection:
+    with edit_database(run / DATABASE) as connection:
         assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
 
 

@@ -17,6 +17,7 @@ from creval.judging.summary import JudgeSummary
 from creval.store import open_run
 from creval.store.answer_cache import AnswerCache, answer_cache_path
 from creval.testing.fake_chat_server import FakeServer
+from tests.databases import edit_database
 from tests.serving import serving
 
 MODELS = ("Careful", "Keeper")
@@ -182,9 +183,7 @@ def test_a_cache_that_cannot_be_used_stops_nothing(
         content[4096:] = b"\x55" * (len(content) - 4096)
         path.write_bytes(content)
     elif broken == "newer":
-        import sqlite3
-
-        with sqlite3.connect(path) as connection:
+        with edit_database(path) as connection:
             connection.execute("PRAGMA user_version = 99")
     else:
         shutil.rmtree(path.parent)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sqlite3
 from pathlib import Path
 
 import pytest
@@ -20,6 +19,7 @@ from creval.store import DATABASE, open_run
 from creval.store.answer_cache import AnswerCache
 from creval.testing.fake_chat_server import FakeServer
 from tests.commands import creval
+from tests.databases import edit_database
 from tests.serving import serving
 
 
@@ -64,7 +64,7 @@ def test_a_run_whose_voices_have_an_address_goes_on_under_them(miniature: Path, 
     with serving(server.app()) as url:
         ask(miniature, tmp_path / "run", f"openai:fake@{url}/v1")
         old = "openai:fake@http://10.0.0.1:8000/v1"
-        with sqlite3.connect(tmp_path / "run" / DATABASE) as database:
+        with edit_database(tmp_path / "run" / DATABASE) as database:
             database.execute("UPDATE voices SET judge = ?", (old,))
             database.execute("UPDATE manifest SET value = ? WHERE key = 'judge'", (json.dumps(old),))
         assert ask(miniature, tmp_path / "run", f"openai:fake@{url}/v1").progress.requests_sent == 0

@@ -7,7 +7,6 @@ import json
 import os
 import random
 import shutil
-import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -34,6 +33,7 @@ from creval.store import DATABASE, open_run
 from creval.testing.fake_chat_server import FAULT_KINDS, ChatQuery, FakeServer
 from tests.benchmarks.complex_edit.release_files import row, write_parquet
 from tests.benchmarks.complexbench_edit.release_files import write_release
+from tests.databases import edit_database
 from tests.serving import serving
 from tests.web.made import looking_at
 
@@ -67,7 +67,7 @@ def verdicts(run: Path) -> dict[tuple[EditKey, str], tuple[str, float | None]]:
 
 
 def query(run: Path, sql: str) -> list[tuple[Any, ...]]:
-    with sqlite3.connect(run / DATABASE) as connection:
+    with edit_database(run / DATABASE) as connection:
         return connection.execute(sql).fetchall()
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import sqlite3
 import subprocess
 import sys
 import threading
@@ -16,6 +15,7 @@ import creval as library
 from creval.core.errors import CrevalError
 from creval.store.answer_cache import AnswerCache, CachedAnswer, answer_cache_path
 from tests.commands import creval
+from tests.databases import edit_database
 
 pytestmark = pytest.mark.usefixtures("answer_cache")
 
@@ -33,7 +33,7 @@ def fill(judge: str, count: int, *, size: int = 100, start: int = 0) -> AnswerCa
 
 
 def age(seconds: float) -> None:
-    with sqlite3.connect(answer_cache_path()) as database:
+    with edit_database(answer_cache_path()) as database:
         database.execute("UPDATE answers SET made = made - ?", (seconds,))
 
 
@@ -125,7 +125,7 @@ def test_a_file_that_is_no_cache_gets_a_sentence() -> None:
 )
 def test_a_row_that_is_no_answer_counts_as_not_there(damage: str) -> None:
     fill("openai:m", 2)
-    with sqlite3.connect(answer_cache_path()) as database:
+    with edit_database(answer_cache_path()) as database:
         database.execute(f"UPDATE answers SET {damage} WHERE key = ?", (b"openai:m 0",))
     cache = AnswerCache()
     assert (set(cache.get([b"openai:m 0", b"openai:m 1"])), cache.problem) == ({b"openai:m 1"}, "")

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import sqlite3
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from creval.store.feature_cache_file import CACHE_FILE, FeatureCacheFile
+from tests.databases import edit_database
 
 
 @pytest.mark.parametrize("kind", ["float32", "float64", "uint8"])
@@ -64,7 +64,7 @@ def test_a_database_that_is_damaged_further_on_is_replaced_too(tmp_path: Path) -
 def test_rows_that_are_no_arrays_are_passed_over(tmp_path: Path) -> None:
     vectors = FeatureCacheFile(tmp_path)
     vectors.put("m", {"good": np.ones(2, dtype=np.float32)})
-    with sqlite3.connect(tmp_path / CACHE_FILE) as connection:
+    with edit_database(tmp_path / CACHE_FILE) as connection:
         rows = [
             ("object", "2", b"12345678"),
             ("float32", "3", b"1234"),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -22,6 +21,7 @@ from creval.store import DATABASE, RunWriter, open_run
 from creval.store.provenance import CallCosts, EditProvenance
 from creval.testing.fake_chat_server import FakeServer
 from tests.commands import creval
+from tests.databases import edit_database
 from tests.serving import serving
 
 
@@ -48,7 +48,7 @@ def run(miniature: Path, tmp_path: Path, spec: str, edits: list[Path]) -> Path:
 
 
 def digests_are_right(run: Path) -> bool:
-    with sqlite3.connect(run / DATABASE) as database:
+    with edit_database(run / DATABASE) as database:
         rows = database.execute(
             "SELECT digest, judge, system, sample, draw, probes, asks.detail, repeat, variant FROM asks"
             " JOIN edits ON edits.id = edit JOIN voices ON voices.id = voice"
@@ -124,7 +124,7 @@ def test_a_removed_model_is_gone_and_can_come_back(
     refused = creval("remove", run, "Keeper")
     assert (refused.returncode, "12 replies about 'Keeper'" in refused.stderr) == (2, True)
     assert creval("remove", run, "Keeper", "--yes").returncode == 0
-    with sqlite3.connect(run / DATABASE) as database:
+    with edit_database(run / DATABASE) as database:
         counts = [database.execute(f"SELECT count(*) FROM {t}").fetchone()[0] for t in ("edits", "asks", "replies")]
         lost = database.execute("SELECT count(*) FROM verdicts WHERE edit NOT IN (SELECT id FROM edits)").fetchone()
     assert (counts, lost) == ([4, 12, 12], (0,))

@@ -35,10 +35,14 @@ def connect(path: Path, mode: str = "rwc", *, immutable: bool = False, **options
         raise UnusableDatabaseError(f"{path} cannot be opened: {error.strerror}.") from error
     uri = f"{whole.as_uri()}?mode={mode}{'&immutable=1' * immutable}"
     connection = sqlite3.connect(uri, uri=True, factory=StoreConnection, **options)
-    if hasattr(connection, "setlimit"):  # from Python 3.11 on
-        connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _MAX_VALUE_BYTES)
-    connection.execute("PRAGMA trusted_schema = OFF")
-    connection.execute("PRAGMA cell_size_check = ON")
+    try:
+        if hasattr(connection, "setlimit"):  # from Python 3.11 on
+            connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _MAX_VALUE_BYTES)
+        connection.execute("PRAGMA trusted_schema = OFF")
+        connection.execute("PRAGMA cell_size_check = ON")
+    except BaseException:
+        connection.close()
+        raise
     return connection
 
 

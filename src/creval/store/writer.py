@@ -50,12 +50,15 @@ class RunWriter:
             raise StoreNotWritableError(f"{self.folder} cannot be written: {error.strerror}.") from error
         self._in_bulk = False
         self._lock = acquire_lock(self.folder / _LOCK_FILE)
+        connection = None
         try:
-            self._connection = _open_connection(self.folder / DATABASE)
+            self._connection = connection = _open_connection(self.folder / DATABASE)
             with explained(self._connection, self.folder / DATABASE):
                 self._load_ids()
             self._connection.unlimit_steps()
         except BaseException as error:
+            if connection is not None:
+                connection.close()
             self._lock.close()
             self._raise_if_not_writable(error)
             raise
