@@ -87,7 +87,7 @@ def test_what_came_back_is_kept_as_it_is(tmp_path: Path, source: Path) -> None:
     assert states["black"][0] is EditStatus.REFUSED
     assert "all black" in states["black"][1]
     assert states["always broken"][0] is EditStatus.FAILED
-    assert "no picture" in states["always broken"][1]
+    assert "no image" in states["always broken"][1]
     assert editor.asked.count("always broken") == 2
 
 
