@@ -9,6 +9,7 @@ import json
 import os
 import sqlite3
 import time
+import weakref
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
@@ -85,7 +86,7 @@ class AnswerCache:
         with self._reader_lock, self._note_problems():
             if self.problem or (self._reader is None and not self.path.is_file()):
                 return found
-            self._reader = self._reader or _connect(self.path, _BUSY_TIMEOUT)
+            self._reader = self._reader or self._open()
             for start in range(0, len(keys), _QUERY_BATCH):
                 some = keys[start : start + _QUERY_BATCH]
                 query = (
@@ -109,10 +110,15 @@ class AnswerCache:
                 return
             if self._writer is None:
                 _create_private(self.path)
-                self._writer = _connect(self.path, _BUSY_TIMEOUT)
+                self._writer = self._open()
             with self._writer:
                 self._writer.execute("BEGIN IMMEDIATE")
                 self._writer.executemany(f"INSERT OR REPLACE INTO answers VALUES ({', '.join('?' * 9)})", rows)
+
+    def _open(self) -> sqlite3.Connection:
+        connection = _connect(self.path, _BUSY_TIMEOUT)
+        weakref.finalize(self, connection.close)
+        return connection
 
     @contextmanager
     def _note_problems(self) -> Iterator[None]:
@@ -153,7 +159,7 @@ class AnswerCache:
         with self._reader_lock, self._note_problems():
             if self.problem or not self.path.is_file():
                 return 0
-            self._reader = self._reader or _connect(self.path, _BUSY_TIMEOUT)
+            self._reader = self._reader or self._open()
             query = f"SELECT count(*) FROM answers WHERE judge IN ({', '.join('?' * len(names))})"
             return int(self._reader.execute(query, names).fetchone()[0])
         return 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -97,6 +98,7 @@ class FeatureCacheFile:
             except BaseException:
                 connection.close()
                 raise
+            weakref.finalize(self, connection.close)
             self._connection = connection
         return self._connection
 
