@@ -63,8 +63,8 @@ Resamples = Annotated[int, typer.Option(min=100, max=1_000_000, help="Number of 
 UntilDecided = Annotated[
     str | None, typer.Option(metavar="best|ranking", help="Stop when the best model, or the whole ranking, is decided.")
 ]
-Alpha = Annotated[float, typer.Option(metavar="RISK", help="Risk of a wrong decision.")]
-Margin = Annotated[float, typer.Option(metavar="POINTS", help="Differences up to this count as ties.")]
+Alpha = Annotated[float, typer.Option(metavar="RISK", help="With --until-decided: risk of a wrong decision.")]
+Margin = Annotated[float, typer.Option(metavar="POINTS", help="With --until-decided: points up to which models tie.")]
 Scale = Annotated[str | None, typer.Option(metavar="1-5", help="Scale of ratings whose rows have none.")]
 Seed = Annotated[int, typer.Option(min=0, help="Seed of the bootstrap.")]
 Host = Annotated[
@@ -84,7 +84,7 @@ KeyEnv = Annotated[str | None, typer.Option(metavar="NAME", help="Environment va
 KeepOld = Annotated[
     bool, typer.Option("--keep-old", help="If the code or model has changed, keep results of the older version.")
 ]
-Redo = Annotated[bool, typer.Option("--redo", help="If the code or model has changed, redo all of its results.")]
+Redo = Annotated[bool, typer.Option("--redo", help="If the code or model has changed, discard and redo its results.")]
 Label = Annotated[
     list[str] | None, typer.Option(metavar="NAME=SHOWN", help="Display name of a model from now on; empty removes it.")
 ]
