@@ -1,9 +1,9 @@
-"""How near `creval judge` comes to what this machine can carry, beside the openai SDK.
+"""Throughput of `creval judge` compared with the machine's limit and the openai SDK.
 
-960 calls of about 2 MB (60 samples, 16 questions, one a call), 64 at once, against a server that
-takes any request and answers at once or after 200 ms. Everything is measured in turns, and ratios
-are medians over the turns. The limit is `limit_client` where the shared tools and a C compiler are
-there, and elsewhere threads that send prebuilt bytes.
+960 calls of about 2 MB (60 samples, 16 questions, one per call), 64 concurrent, to a server that accepts any
+request and answers immediately or after 200 ms. All clients take turns; ratios are medians over the turns.
+The limit is measured with `limit_client` if the shared tools and a C compiler are available, otherwise with
+threads that send prebuilt bytes.
 """
 
 from __future__ import annotations
@@ -46,10 +46,10 @@ ANSWER = {
 
 
 def images(folder: Path) -> list[Path]:
-    """Real pictures where they are at hand, otherwise made ones of their size."""
+    """Return real images if available, otherwise generated ones of the same size."""
     found = shared_data.creval_images()
     if found:
-        # The largest, so many that two of them make a body of 2 MB.
+        # The largest images, so that two of them make a body of 2 MB.
         found.sort(key=lambda path: -path.stat().st_size)
         sizes = [path.stat().st_size for path in found]
         return found[: max(n for n in range(1, len(found)) if sum(sizes[:n]) >= n * 750_000)]
@@ -66,7 +66,7 @@ def images(folder: Path) -> list[Path]:
 
 
 def link_or_copy(image: Path, place: Path) -> None:
-    """Put an image under another name as well."""
+    """Link an image to another name, or copy it."""
     try:
         place.hardlink_to(image)
     except OSError:
@@ -74,7 +74,7 @@ def link_or_copy(image: Path, place: Path) -> None:
 
 
 def write_benchmark(folder: Path, found: list[Path], samples: int, questions: int) -> None:
-    """A benchmark in CREval's layout, and the edits of one model."""
+    """Write a benchmark in CREval's layout, and the edits of one model."""
     bench, edits = folder / "bench", folder / "edits" / "Model"
     for path in (bench / "image", edits, *(bench / "questions_all" / m for m in ("IF", "VC", "VQ"))):
         path.mkdir(parents=True)
@@ -112,7 +112,7 @@ def write_benchmark(folder: Path, found: list[Path], samples: int, questions: in
 
 
 def write_bodies(folder: Path, found: list[Path]) -> list[int]:
-    """For each sample a request's bytes up to the question's text; their sizes."""
+    """Write the bytes of a request up to the question's text, for each sample. Return their sizes."""
     folder.mkdir()
     sizes = []
     for number in range(SAMPLES):
@@ -135,7 +135,7 @@ def free_port() -> int:
 
 
 def compiled(folder: Path) -> dict[str, Path]:
-    """The shared tools, compiled; nothing where they or a compiler are absent."""
+    """Compile the shared tools. Returns None if they or a compiler are missing."""
     tools: dict[str, Path] = {}
     compiler = shutil.which("gcc") or shutil.which("cc")
     for name in ("fakeserver", "limit_client"):
@@ -149,7 +149,7 @@ def compiled(folder: Path) -> dict[str, Path]:
 
 
 class Server:
-    """The endpoint, and how its latency is set."""
+    """The endpoint, with a settable latency."""
 
     def __init__(self, port: int) -> None:
         self.port = port
@@ -181,7 +181,7 @@ def serving(tools: dict[str, Path], folder: Path) -> Iterator[Server]:
 
 
 def finished(command: list[str], folder: Path) -> dict[str, Any]:
-    """Run a command that prints JSON last; with it the whole command's time and memory."""
+    """Run a command that prints JSON last. Return the JSON with the command's time and memory."""
     start = time.perf_counter()
     with (folder / "out").open("w+") as out, (folder / "err").open("w+") as err:
         process = subprocess.Popen(command, stdout=out, stderr=err, cwd=folder)
@@ -202,7 +202,7 @@ def finished(command: list[str], folder: Path) -> dict[str, Any]:
 
 
 class Bench:
-    """One way of asking each: a client that prints what it took."""
+    """Clients to compare. Each prints its time."""
 
     def __init__(self, folder: Path, tools: dict[str, Path], server: Server) -> None:
         self.folder, self.tools, self.server = folder, tools, server
@@ -233,7 +233,7 @@ class Bench:
         return finished(command, self.folder)
 
     def creval_inside(self) -> dict[str, Any]:
-        """The same from the first call to the last."""
+        """Measure `creval judge` from the first call to the last."""
         arguments = self._arguments("sixty", "--image-fit", "original", "--no-cache")
         return finished([sys.executable, str(HERE / "judge.py"), "--inside", *arguments], self.folder)
 
@@ -250,7 +250,7 @@ class Bench:
 
 
 def inside(arguments: list[str]) -> None:
-    """Ask, and print what the asking alone took, from the first call to the last."""
+    """Make the calls, and print the time from the first call to the last."""
     import resource
 
     from creval.benchmarks import open_benchmark
@@ -260,7 +260,7 @@ def inside(arguments: list[str]) -> None:
 
     arguments = [part for part in arguments if part != "--no-cache"]
     given = dict(zip(arguments[2::2], arguments[3::2], strict=True))
-    # Some of the requests are alike: the cache of answers would ask them once.
+    # Some requests are equal: with the answer cache, they would be sent only once.
     settings = Settings(batch_by="question", image_fit="original", concurrency=AT_ONCE, cache=False)
     benchmark = open_benchmark(arguments[1])
     judging = JudgeRun(benchmark, [given["--edits"]], given["--judge"], given["--run"], settings)
@@ -281,7 +281,7 @@ def inside(arguments: list[str]) -> None:
 
 
 def sdk(port: int, folder: Path) -> None:
-    """The same calls through the openai SDK with a semaphore, base64 once a sample."""
+    """Make the same calls with the openai SDK and a semaphore. Base64 is encoded once per sample."""
     import asyncio
     import resource
 
@@ -317,7 +317,7 @@ def sdk(port: int, folder: Path) -> None:
 
 
 def fitting(folder: Path) -> float:
-    """Seconds to fit and encode all pictures, as many at a time as while asking."""
+    """Return the seconds to resize and encode all images, with the concurrency of judging."""
     from concurrent.futures import ThreadPoolExecutor
 
     from creval.core.images import encode_image

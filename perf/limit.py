@@ -1,5 +1,5 @@
-"""The ends of a measurement where the shared tools are absent: a server that takes any request, and
-a client of threads that sends prebuilt bytes. `caller.py` starts them."""
+"""Substitutes for the shared tools: a server that accepts any request, and a client that sends prebuilt bytes from
+threads. `judge.py` starts them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from pathlib import Path
 
 
 class Endpoint(asyncio.Protocol):
-    """Counts a request's bytes, and answers after the latency. `GET /ctl?lat=MS` sets it."""
+    """Server that reads requests and answers after the latency. `GET /ctl?lat=MS` sets the latency."""
 
     answer = b""
     latency = 0.0

@@ -1,4 +1,4 @@
-"""How long `import creval` takes, beside a Python that imports nothing."""
+"""Time of `import creval`, compared with a Python that imports nothing."""
 
 from __future__ import annotations
 

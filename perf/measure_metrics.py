@@ -1,5 +1,5 @@
-"""How fast and how flat metrics are: SSIM beside scikit-image, masked L1 beside NumPy, memory over
-many pictures, and what sharing a model's vectors saves."""
+"""Speed and memory of metrics: SSIM compared with scikit-image, masked L1 with NumPy, memory over many images,
+and the time saved by sharing a model's features."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def compare_l1() -> None:
 
 
 class Slow(FeatureExtractor):
-    """Takes 5 ms a picture, as a small model on a graphics card, and nothing for texts."""
+    """Model that takes 5 ms per image, like a small model on a GPU, and no time for texts."""
 
     name = model = "slow"
 
@@ -95,7 +95,7 @@ class Slow(FeatureExtractor):
 
 
 def _vector(thing: ExtractorInput) -> FeatureArray:
-    """Numbers that are others for each picture and text."""
+    """Return a vector that differs for each image and text."""
     key = thing.digest if isinstance(thing, LazyImage) else thing
     return np.random.default_rng(zlib.crc32(key.encode())).normal(size=768).astype(np.float32)
 
@@ -124,7 +124,7 @@ Edits = Sequence[tuple[Sample, Path]]
 
 
 def _made(folder: Path, many: int, sources: int) -> Edits:
-    """So many edits of so many sources, each with its sample; a few pictures, in other files."""
+    """Write `many` edits of `sources` sources, with their samples. Most files differ only in trailing bytes."""
     chance = np.random.default_rng(1)
     shape = (SMALL[1], SMALL[0], 3)
     contents = []
@@ -160,14 +160,13 @@ def _look(metrics: Collection[ImageMetric], edits: Edits) -> None:
 
 
 def peak(many: int) -> float:
-    """The most memory that a process takes to measure so many edits, in MB."""
+    """Return the peak memory of a process that measures this many edits, in MB."""
     command = [sys.executable, __file__, str(many)]
     return float(subprocess.check_output(command, text=True))
 
 
 def measure_many(many: int) -> None:
-    """Measure so many edits, four of each source, with formulas and with vectors of a model, and
-    print the most memory that it took."""
+    """Measure edits, four of each source, with formulas and with features of a model, and print the peak memory."""
     import creval.metrics.clip as clip
 
     for metric in (clip.ClipCaption, clip.ClipDirection, clip.ClipSource):

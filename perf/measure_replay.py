@@ -1,8 +1,7 @@
-"""Replay and scoring of recorded answers, against only reading and parsing the same files.
+"""Speed of replay and scoring of recorded answers, compared with only reading and parsing the same files.
 
-Uses the released answers of five models where they lie beside the project, made ones elsewhere.
-Each round measures all of them, one right after the other; the median of the rounds' ratios counts,
-so that neither a quiet nor a busy moment of the machine decides.
+Uses the released answers of five models if available, otherwise generated ones. Each round measures all variants one
+after the other. The result is the median of the rounds' ratios, so that a busy moment of the machine does not matter.
 """
 
 from __future__ import annotations
@@ -47,7 +46,7 @@ def main() -> None:
             "two commands": lambda: two_commands(bench, answers, folder()),
         }
         seconds: dict[str, list[float]] = {name: [] for name in measured}
-        read_and_parse(bench, answers)  # so that every round finds the files in memory
+        read_and_parse(bench, answers)  # so that the files are in memory in every round
         for _ in range(ROUNDS):
             for name, work in measured.items():
                 seconds[name].append(timed(work))

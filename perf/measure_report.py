@@ -1,6 +1,6 @@
-"""The report of a run of 8 models x 904 samples x 17 questions: its size, and what it takes.
+"""Size, time and memory of the report of a run of 8 models x 904 samples x 17 questions.
 
-Pictures are noisy, so that thumbnails are as large as they get.
+The images are noise, so that thumbnails have the largest possible size.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Scores with intervals and comparisons of eight models on 900 samples, 10,000 resamples, beside
-one plain product of matrices of that size."""
+"""Speed of scores with intervals and comparisons of eight models on 900 samples with 10,000 resamples, compared with
+one matrix product of that size."""
 
 from __future__ import annotations
 

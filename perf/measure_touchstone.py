@@ -1,7 +1,6 @@
-"""Drawing, editing and judging a hundred samples by six editors, and how busy the cores are.
+"""Time to draw, edit and judge a hundred samples with six editors, and the load of the cores.
 
-How long a picture takes to draw and to look at in one process is measured beside it, so that what
-several processes gain shows as a ratio.
+Drawing and judging an image in one process is also measured. The gain of several processes is given as a ratio.
 """
 
 from __future__ import annotations
@@ -21,9 +20,9 @@ from creval.touchstone.samples import make_samples
 from creval.touchstone.simulated_edits import SIMULATED_EDITORS, simulate_edit
 
 SAMPLES = 100
-ALONE = 9  # samples drawn and looked at in this process
+ALONE = 9  # samples drawn and judged in this process
 SEED = 7
-MOST = 60.0  # seconds for all of it, on two cores
+MOST = 60.0  # limit in seconds for everything, on two cores
 
 
 def main() -> None:
@@ -49,7 +48,7 @@ def main() -> None:
 
 
 def _busy() -> float:
-    """Seconds of work by this process and by those that it started and that have ended."""
+    """Return the CPU seconds of this process and of its finished child processes."""
     return sum(os.times()[:4])
 
 

@@ -1,8 +1,7 @@
-"""Every kind of page of `creval view`, on a run of 8 models x 904 samples x 17 questions.
+"""Response times of all kinds of pages of `creval view`, on a run of 8 models x 904 samples x 17 questions.
 
-Pages are asked for over a real connection, each several times with other parameters; the median
-counts, and the slowest is printed beside it. Before that stands how long the run takes to be read
-and scored at the start, which no page waits for.
+Each page is requested several times over a real connection, with different parameters. The result is the median; the
+slowest time is printed, too. The time to read and score the run at the start is printed first; no page waits for it.
 """
 
 from __future__ import annotations
@@ -63,7 +62,7 @@ _WORDS = _TEXT.split()
 
 
 def write_run(folder: Path, models: int = MODELS, samples: int = SAMPLES) -> Path:
-    """A made run of that size, with a few pictures that all edits share."""
+    """Write a generated run of that size, with a few images that all edits share."""
     chance = np.random.default_rng(0)
     images = []
     for number in range(6):
@@ -72,7 +71,7 @@ def write_run(folder: Path, models: int = MODELS, samples: int = SAMPLES) -> Pat
         folder.mkdir(parents=True, exist_ok=True)
         Image.fromarray(pixels).resize((1024, 1024), Image.Resampling.BICUBIC).save(path)
         images.append(path)
-    # Samples of one picture would count as one.
+    # Samples of one image would be one cluster.
     sources = [folder / "sources" / f"{number}.png" for number in range(samples)]
     sources[0].parent.mkdir()
     for source in sources:

@@ -1,7 +1,7 @@
-"""A small benchmark in the layout of CREval's release, with made-up models' edits and answers.
+"""A small benchmark in the layout of CREval's release, with edits and answers of simulated models.
 
-It is for trying creval out and for its tests: the pictures are drawn, the models' skills are
-given, and each recorded answer is right with its model's skill in that metric.
+It is used by tests and measurements. The images are drawn. Each model has a given skill in each metric, which is the
+probability that a recorded answer is right.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ MODELS: Mapping[str, tuple[float, float, float]] = {
     "Keeper": (0.45, 0.90, 0.85),
     "Careful": (0.85, 0.80, 0.90),
 }
-"""How often each model is right in IF, VC and VQ."""
+"""Probability that each model is right in IF, VC and VQ."""
 
 _SUBJECTS = ("cat", "teapot", "bicycle", "lighthouse", "guitar", "owl", "bridge", "cactus")
 _COLOURS = ("crimson", "teal", "gold", "navy", "olive", "orchid")

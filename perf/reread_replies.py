@@ -1,7 +1,7 @@
-"""How every released reply is read, and what changes between two versions of the reader.
+"""Readings of all released replies, and their changes between two versions of the parser.
 
 python perf/reread_replies.py OUT                  writes the readings of this version
-python perf/reread_replies.py OUT --against OLD    prints each reply that the older version read otherwise
+python perf/reread_replies.py OUT --against OLD    prints each reply that the older version read differently
 
 For the older version, run this file with its sources first in PYTHONPATH. The replies are those of CREval's release
 (parsed and raw, with the references), VIEScore's, and those of six judges on pairs of edits.
@@ -44,7 +44,7 @@ def main() -> None:
 
 
 def readings() -> Iterator[tuple[str, Reading, str]]:
-    """What each question of each reply was read as, with the reply's text."""
+    """Yield the reading of each question of each reply, with the reply's text."""
     yield from creval_readings()
     yield from viescore_readings()
     yield from pairwise_readings()
@@ -96,7 +96,7 @@ def pairwise_readings() -> Iterator[tuple[str, Reading, str]]:
         for entry in json.loads(path.read_text("utf-8")):
             text = str(entry["response"])
             yield from keyed(f"pairwise {path.parent.name}/{entry['idx']}", parse_reply(text, questions), text)
-            if entry["model_vote"]:  # the verdict first, then the whole reply
+            if entry["model_vote"]:  # the verdict, then the whole reply
                 said = f"{entry['model_vote'].strip('[]')}\n{text}"
                 yield from keyed(
                     f"pairwise-in-words {path.parent.name}/{entry['idx']}", parse_reply(said, questions), said
@@ -109,7 +109,7 @@ def keyed(where: str, verdicts: Iterable[Verdict], text: str) -> Iterator[tuple[
 
 
 def print_changes(old: dict[str, Reading], new: dict[str, Reading], texts: dict[str, str]) -> None:
-    """Print both readings of each reply of which status or value differ, and how many there are."""
+    """Print both readings of each reply whose status or value differs, and the number of such replies."""
     changed: Counter[str] = Counter()
     for key, now in new.items():
         before = old[key]

@@ -1,6 +1,6 @@
-"""Where the authors' released data is looked for, beside the project.
+"""The authors' released data, in a folder beside the project.
 
-Tests and measurements that use it are skipped, or use made data, where it is absent.
+If it is missing, tests and measurements that use it are skipped, or use generated data.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ SHARED = Path(os.environ.get("CREVAL_SHARED") or Path(__file__).parents[2] / "sh
 
 
 def unpacked(*archives: str) -> Path | None:
-    """A folder with these archives of `data/` unpacked together, or none where one is absent.
+    """Return a folder with these archives of `data/` unpacked together, or None if one is missing.
 
-    It is made once and kept among the temporary files, so that every test process finds it.
+    It is created once in the temporary directory and shared by all test processes.
     """
     paths = [SHARED / "data" / name for name in archives]
     if not all(path.is_file() for path in paths):
@@ -33,24 +33,24 @@ def unpacked(*archives: str) -> Path | None:
             archive.extractall(fresh, filter="data")
     try:
         fresh.rename(folder)
-    except OSError:  # another process was first
+    except OSError:  # another process was faster
         shutil.rmtree(fresh)
     return folder
 
 
 def creval_release() -> Path | None:
-    """CREval's release with its recorded answers, as its authors lay it out."""
+    """Return CREval's release with its recorded answers, in the authors' layout."""
     folder = unpacked("creval-release.tar.xz")
     return folder / "CREval" if folder else None
 
 
 def creval_images() -> list[Path]:
-    """Some of the release's source images."""
+    """Return some of the release's source images."""
     folder = unpacked("creval-images.tar")
     return sorted((folder / "CREval" / "bench" / "image").iterdir()) if folder else []
 
 
 def viescore_editing() -> Path | None:
-    """People's ratings of editing models, and three judges' recorded VIEScore answers."""
+    """Return human ratings of editing models, and recorded VIEScore answers of three judges."""
     folder = unpacked("viescore-editing.tar.xz")
     return folder / "viescore" if folder else None

@@ -1,4 +1,4 @@
-"""People's ratings and judges' VIEScores of editing models, from their authors' files to CSV.
+"""Conversion of human ratings and judges' VIEScores of editing models from their authors' files to CSV.
 
 python perf/viescore_people.py OUT     writes ratings-TASK.csv and scores-TASK.csv
 """
@@ -25,7 +25,7 @@ _RATING = re.compile(r"\[\s*(0|0\.5|1)\s*,\s*(0|0\.5|1)\s*\]")
 
 
 def ratings(folder: Path, task: str) -> Iterator[tuple[str, str, str, str, float, str]]:
-    """Rater, sample, model, metric, rating and scale: SC, PQ and O = sqrt(SC * PQ)."""
+    """Yield rater, sample, model, metric, rating and scale, for SC, PQ and O = sqrt(SC * PQ)."""
     for path in sorted((folder / "human" / task).glob("*.tsv")):
         with path.open(encoding="utf-8", newline="") as file:
             for row in csv.DictReader(file, delimiter="\t"):
@@ -40,7 +40,7 @@ def ratings(folder: Path, task: str) -> Iterator[tuple[str, str, str, str, float
 
 
 def scores(folder: Path, task: str, judge: str) -> Iterator[tuple[str, str, str, float]]:
-    """Sample, model, metric and score: a judge's SC, PQ and O. One number stands for both."""
+    """Yield sample, model, metric and score of a judge, for SC, PQ and O. The lowest of two numbers counts."""
     for path in sorted((folder / "answers" / f"{judge}_0shot" / task).iterdir()):
         both = [json.loads((path / f"{name}.json").read_text("utf-8")) for name in ("SC", "PQ")]
         for sample in sorted(both[0].keys() & both[1].keys()):
@@ -59,7 +59,7 @@ def _write(path: Path, head: str, rows: Iterable[tuple[object, ...]]) -> None:
 
 
 def write(out: Path) -> None:
-    """The files of each task; a judge's O is called by the judge's name."""
+    """Write the files of each task. The metric of a judge's O is the judge's name."""
     folder = shared_data.viescore_editing()
     if folder is None:
         sys.exit(f"needs viescore-editing.tar.xz in {shared_data.SHARED / 'data'}")

@@ -27,7 +27,7 @@ def serving(app: web.Application) -> Iterator[str]:
     def run() -> None:
         asyncio.set_event_loop(loop)
         runner = loop.run_until_complete(start())
-        loop.call_soon(ready.set)  # not earlier, since stopping the loop during the start would be lost
+        loop.call_soon(ready.set)  # not earlier, because a stop of the loop during the start would be lost
         loop.run_forever()
         loop.run_until_complete(runner.cleanup())
         left = asyncio.all_tasks(loop)  # hanging requests

@@ -37,6 +37,6 @@ def test_every_public_name_is_there() -> None:
         creval.nothing  # noqa: B018
 
 
-def test_the_version_stands_once_more_only_in_the_project_file() -> None:
+def test_the_version_is_that_of_the_project_file() -> None:
     project = (Path(__file__).parents[1] / "pyproject.toml").read_text()
     assert f'\nversion = "{creval.__version__}"\n' in project

@@ -1,7 +1,7 @@
-"""Everything that has a name: benchmarks, protocols, judges, editors, metrics, scales, prompts.
+"""Registries of benchmarks, protocols, judges, editors, metrics, scales and prompts.
 
-Each registry is open to other packages through an entry-point group (`creval.benchmarks`,
-`creval.protocols`, ...), and to a notebook through `register`. docs/howto/extending.md shows both.
+Other packages add entries through an entry-point group (`creval.benchmarks`, `creval.protocols`, ...), notebooks
+through `register`. See docs/howto/extending.md.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ benchmarks: Registry[BenchmarkFormat] = Registry(
         "own-samples": "creval.benchmarks.own_samples.protocol:BENCHMARK_FORMAT",
     },
 )
-# Protocols can be put to any dataset.
+# Protocols can be used with any dataset.
 protocols: Registry[Callable[[], Protocol]] = Registry(
     "protocol",
     {
@@ -46,7 +46,7 @@ protocols: Registry[Callable[[], Protocol]] = Registry(
         "editscore": "creval.benchmarks.viescore:EditScore",
     },
 )
-# Judges and editors are opened with the spec `kind:model`, the part behind the colon, and options;
+# Judges and editors are opened with the spec `kind:model`, the part after the colon, and options;
 # those of other packages also without arguments.
 judges: Registry[Callable[..., Judge]] = Registry(
     "judge",
@@ -104,7 +104,7 @@ metrics: Registry[type[ImageMetric]] = Registry(
         "text": "creval.metrics.text:TextAccuracy",
     },
 )
-# Texts that are sent to models. A protocol can also bring its own.
+# Texts that are sent to models. A protocol can also have its own.
 prompts: Registry[str] = Registry(
     "prompt", {path.stem: path for path in sorted((Path(__file__).parent / "prompts").glob("*.md"))}
 )

@@ -29,7 +29,7 @@ def test_differences_are_those_of_the_scores(small_run: Run) -> None:
     assert back.differences["overall", "overall", "S"].value == pytest.approx(-overall.value)  # type: ignore[operator]
 
 
-def test_the_largest_gaps_come_first_with_the_questions_behind_them(small_run: Run) -> None:
+def test_the_largest_gaps_come_first_with_their_questions(small_run: Run) -> None:
     found = compare(small_run, "Careful", "Keeper", resamples=200, top=4)
     gaps = [abs((gap.first["S"] or 0) - (gap.second["S"] or 0)) for gap in found.sample_gaps]
     assert len(gaps) == 4
@@ -50,6 +50,6 @@ def test_the_largest_gaps_come_first_with_the_questions_behind_them(small_run: R
             assert difference == pytest.approx(100 * gained / total)
 
 
-def test_an_unknown_model_is_named(small_run: Run) -> None:
+def test_an_unknown_model_is_refused(small_run: Run) -> None:
     with pytest.raises(CrevalError, match="did you mean 'Keeper'"):
         compare(small_run, "Careful", "Keepr")

@@ -9,10 +9,10 @@ from creval.analysis.correction import _corrected_interval
 from tests.stats.made import table
 
 
-def test_draws_beyond_the_scale_keep_half_of_their_scatter() -> None:
-    """95 of 100 percent of a line from 110 to 130 are 19 wide, of which half lies below the scale's end of 100.
+def test_draws_outside_the_scale_keep_half_of_their_interval() -> None:
+    """The 95 % interval of uniform draws from 110 to 130 is 19 wide; half of it lies below 100, the end of the scale.
 
-    So it does above 0. What does not scatter has no width; S is 0.4 IF + 0.4 VC + 0.2 VQ.
+    The same holds above 0. Constant draws have no width; S is 0.4 IF + 0.4 VC + 0.2 VQ.
     """
     line = np.linspace(0, 20, 1001)
     draws = np.stack([110 + line, -30 + line, np.full(1001, 60.0)], axis=-1)[:, None, None]
@@ -21,7 +21,7 @@ def test_draws_beyond_the_scale_keep_half_of_their_scatter() -> None:
     assert high[0, 0].tolist() == pytest.approx([100, 9.5, 60, 52])
 
 
-def test_the_scatter_stays_on_the_scale() -> None:
+def test_intervals_stay_on_the_scale() -> None:
     line = np.linspace(0, 400, 1001)
     draws = np.stack([110 + line, -500 + line, 20 + line / 10], axis=-1)[:, None, None]
     low, high = _corrected_interval(table(np.zeros((1, 1, 3)), [0]), draws)

@@ -1,4 +1,4 @@
-"""Questions one by one."""
+"""Statistics of single questions."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def answer(folder: Path, model: str, sample: str, position: int, said: str) -> N
     path.write_text(json.dumps(content))
 
 
-def test_what_all_pass_what_all_fail_and_what_goes_against_the_grain(tmp_path: Path) -> None:
+def test_issues_of_questions(tmp_path: Path) -> None:
     bench = write_miniature(tmp_path / "bench", samples=18)
     sample = "mini_001"
     for model, said in (("Careful", "YYNYN"), ("Follower", "YNNN?"), ("Keeper", "YYNY?")):
@@ -45,7 +45,7 @@ def test_what_all_pass_what_all_fail_and_what_goes_against_the_grain(tmp_path: P
     assert (first.credit, first.issues) == (1.0, ("every model passes it",))
     assert (third.credit, third.issues) == (0.0, ("every model fails it",))
     assert second.credit == fourth.credit == pytest.approx(2 / 3)
-    assert fifth.issues == ("most answers to it cannot be used",)
+    assert fifth.issues == ("most answers to it are unusable",)
     assert (fifth.unanswered.hits, fifth.unanswered.total, fifth.model_count) == (2, 3, 1)
     levels = {name: card.cell(name, "S").value or 0.0 for name in card.models}
     assert second.discrimination is not None
@@ -54,14 +54,14 @@ def test_what_all_pass_what_all_fail_and_what_goes_against_the_grain(tmp_path: P
     assert second.discrimination == pytest.approx(expected[0, 1])
 
 
-def test_every_question_is_there_once(small_run: Run) -> None:
+def test_every_question_is_listed_once(small_run: Run) -> None:
     items = item_statistics(small_run)
     assert len(items) == 18 * 15
     mean = sum(item.credit or 0.0 for item in items) / len(items)
     assert 0.5 < mean < 1.0
 
 
-def test_what_repeats_dispute(tmp_path: Path) -> None:
+def test_disputed_questions(tmp_path: Path) -> None:
     from creval.touchstone.builder import build_touchstone
 
     build_touchstone(tmp_path / "bench", 2, 1, edits=tmp_path / "edits", editors=["lazy"])
@@ -72,5 +72,5 @@ def test_what_repeats_dispute(tmp_path: Path) -> None:
         items = item_statistics(run)
     disputed = [item for item in items if item.disputed.hits]
     assert len(disputed) == pytest.approx(0.75 * len(items), rel=0.25)
-    assert all("judges or repeats mostly dispute it" in item.issues for item in disputed)
+    assert all("judges or repeats mostly disagree on it" in item.issues for item in disputed)
     assert all(item.unanswered.hits == 0 for item in items)

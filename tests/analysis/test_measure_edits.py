@@ -1,4 +1,4 @@
-"""Measuring edits outside a run."""
+"""Metrics of edits without a run."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.metrics.images import noise
 from tests.metrics.test_features import Counting
 
 
-def test_who_interrupts_does_not_wait_for_all_that_models_could_make(miniature: Path, tmp_path: Path) -> None:
+def test_an_interrupt_does_not_wait_for_slow_models(miniature: Path, tmp_path: Path) -> None:
     (tmp_path / "A").mkdir()
     noise(1, (40, 30)).save(tmp_path / "A" / "mini_001.png")
     embeddings = FeatureCache()

@@ -15,16 +15,16 @@ from creval.touchstone.builder import build_touchstone
 
 
 def test_four_measurements_by_hand() -> None:
-    """One measurement each: half of what lies between the least and the most."""
+    """With K = 1, the variation is half the range of four measurements."""
     assert observed_variation(np.array([[3.0, 7.0, 5.0, 4.0], [1.0, 1.0, 1.0, 2.0]]), 1) == (2 + 0.5) / 2
 
 
-def test_what_is_missing_is_not_measured() -> None:
+def test_missing_measurements_are_ignored() -> None:
     array = np.array([[np.nan, 3.0, 7.0, 5.0, 4.0], [1.0, np.nan, np.nan, 1.0, 9.0]])
     assert observed_variation(array, 1) == 2.0
 
 
-def test_what_follows_from_the_scatter_is_what_would_be_observed() -> None:
+def test_the_computed_variation_is_the_observed_one() -> None:
     array = np.random.default_rng(1).normal(50, 3, (4000, 80))
     found = RepeatVariation({"Q": array}, {"Q": {}}, {"Q": 3.0})
     for count in (1, 5, 20):
@@ -33,7 +33,7 @@ def test_what_follows_from_the_scatter_is_what_would_be_observed() -> None:
     assert found.repeats_needed("Q", 0.0) is None
 
 
-def test_the_fewest_that_suffice_are_those_observed() -> None:
+def test_the_fewest_repeats_are_taken_from_observed_variations() -> None:
     found = RepeatVariation({}, {"Q": {1: 2.0, 2: 1.4, 3: 0.9}}, {"Q": 2.0})
     assert (found.repeats_needed("Q", 1.4), found.repeats_needed("Q", 1.0)) == (2, 3)
     assert found.repeats_needed("Q", 0.5) == 17
@@ -48,12 +48,12 @@ def test_a_run_with_repeats(tmp_path: Path) -> None:
     assert set(found.values) == {"VQ"}
     assert found.values["VQ"].shape == (6, 8)
     assert list(found.observed["VQ"]) == [1, 2]
-    # Five questions right in 80 %: a score's standard deviation is 100 * sqrt(0.16 / 5).
+    # Five questions, each right in 80 %: a score's standard deviation is 100 * sqrt(0.16 / 5).
     assert found.standard_deviation["VQ"] == pytest.approx(17.9, rel=0.35)
 
 
-def test_two_measurements_tell_as_much_scatter_as_many(tmp_path: Path) -> None:
-    """The standard deviation of two values is too small on average, and is made larger."""
+def test_the_standard_deviation_of_two_measurements_is_unbiased(tmp_path: Path) -> None:
+    """The sample standard deviation of two values is too small on average and is corrected."""
     build_touchstone(tmp_path / "bench", 30, 1, edits=tmp_path / "edits", editors=["clumsy"])
     found = {}
     for times in (2, 12):
@@ -66,6 +66,6 @@ def test_two_measurements_tell_as_much_scatter_as_many(tmp_path: Path) -> None:
     assert found[2] == pytest.approx(found[12], rel=0.25)
 
 
-def test_one_measurement_tells_nothing(small_run: Run) -> None:
-    with pytest.raises(CrevalError, match="measured once"):
+def test_one_measurement_is_refused(small_run: Run) -> None:
+    with pytest.raises(CrevalError, match="measured only once"):
         measure_repeat_variation(small_run)

@@ -34,7 +34,7 @@ def test_models_can_be_chosen(small_run: Run) -> None:
         build_score_table(small_run, models=("keeper",))
 
 
-def test_several_draws_are_averaged_and_their_questions_added_up(small_run: Run, tmp_path: Path) -> None:
+def test_draws_are_averaged_and_their_questions_added(small_run: Run, tmp_path: Path) -> None:
     samples = [(s, small_run.probes[s.id]) for s in small_run.samples.values()]
     with RunWriter(tmp_path) as store, store.transaction():
         store.put_manifest({"benchmark": "creval", "protocol": "creval", "judge": "j"})
@@ -55,21 +55,21 @@ def test_several_draws_are_averaged_and_their_questions_added_up(small_run: Run,
     assert table.unanswered == {"A": 2}
 
 
-def test_a_run_without_edits_gets_a_sentence(tmp_path: Path) -> None:
+def test_a_run_without_edits_is_refused(tmp_path: Path) -> None:
     with RunWriter(tmp_path) as store:
         store.put_manifest({"benchmark": "creval", "protocol": "creval", "judge": "j"})
-    with open_run(tmp_path) as run, pytest.raises(CrevalError, match="holds no edits"):
+    with open_run(tmp_path) as run, pytest.raises(CrevalError, match="has no edits"):
         build_score_table(run)
 
 
-def test_a_metric_counts_where_its_group_has_values_or_else_the_run() -> None:
+def test_a_metric_counts_if_its_group_or_else_the_run_has_values() -> None:
     levels = (replace(SCHEMA.levels[0], mean_of="dimension"), *SCHEMA.levels[1:])
     known = _MetricsWithValues(replace(SCHEMA, levels=levels))
     first, second = (Sample(name, "do", tags={"dimension": name}) for name in ("a", "b"))
     known.add(first, {"IF": Score(50.0, 1, 1), "VC": Score(None, 0, 1), "VQ": Score(None, 0, 0)})
     assert [known.has(first, name) for name in ("IF", "VC", "VQ")] == [True, False, False]
     assert [known.has(second, name) for name in ("IF", "VC", "VQ")] == [True, False, False], "as elsewhere in the run"
-    assert [known.has(one, "VQ", default=True) for one in (first, second)] == [True, True], "nobody was asked for it"
+    assert [known.has(one, "VQ", default=True) for one in (first, second)] == [True, True], "it was never asked"
     assert known.has(first, "VC", default=True) is False, "it was asked for, without a value"
     known.add(second, {"IF": Score(None, 0, 1)})
     assert known.has(second, "IF") is False, "its own group comes first"

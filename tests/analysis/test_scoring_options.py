@@ -18,12 +18,12 @@ def test_weights() -> None:
 
 
 @pytest.mark.parametrize("given", ["", "IF", "=1", "IF=one", "IF=1,,VC=1", "IF=1,IF=1"])
-def test_weights_that_are_none_are_refused(given: str) -> None:
+def test_invalid_weights_are_refused(given: str) -> None:
     with pytest.raises(CrevalError, match="`weights`"):
         parse_weights(given, OF_CREVAL)
 
 
-def test_weights_that_are_none_are_told_by_the_protocols_own() -> None:
+def test_the_error_shows_the_weights_of_the_protocol() -> None:
     for given, manifest, example in (
         ("nofile.json", OF_CREVAL, "Known: none. Or give METRIC=NUMBER, such as IF=0.4,VC=0.4,"),
         ("nofile.json", OF_ICE, "Known: released, raw. Or give METRIC=NUMBER, such as AES=1,IMG=1,"),
@@ -61,7 +61,7 @@ def test_weights_in_a_file_and_by_name(tmp_path: Path) -> None:
         '{"a": []}',
     ],
 )
-def test_files_that_hold_no_weights(tmp_path: Path, content: str) -> None:
+def test_files_without_weights_are_refused(tmp_path: Path, content: str) -> None:
     file = tmp_path / "weights.json"
     file.write_text(content)
     with pytest.raises(CrevalError, match=r"weights\.json"):

@@ -1,4 +1,4 @@
-"""Doing nothing is not consistency."""
+"""Detection of unchanged edits."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "run"
 
 
-def test_who_did_nothing_and_what_the_others_kept(run: Path) -> None:
+def test_unchanged_edits_and_consistency_of_the_others(run: Path) -> None:
     seen: list[tuple[int, int]] = []
     assert scan_for_changes(run, lambda *count: seen.append(count)) == 0
     assert seen[-1] == (26, 26)
@@ -42,7 +42,7 @@ def test_who_did_nothing_and_what_the_others_kept(run: Path) -> None:
     assert (found["faithful"].followed_count, found["faithful"].consistency_when_followed) == (8, 100.0)
 
 
-def test_nothing_is_looked_at_twice_unless_it_changed(run: Path) -> None:
+def test_only_changed_files_are_measured_again(run: Path) -> None:
     scan_for_changes(run)
     seen: list[tuple[int, int]] = []
     scan_for_changes(run, lambda *count: seen.append(count))
@@ -61,11 +61,11 @@ def test_nothing_is_looked_at_twice_unless_it_changed(run: Path) -> None:
 
 
 def test_a_run_without_images(miniature_run: Path) -> None:
-    with pytest.raises(CrevalError, match="are not there any more"):
+    with pytest.raises(CrevalError, match="no images to compare"):
         scan_for_changes(miniature_run)
 
 
-def test_the_plane_is_drawn(run: Path, tmp_path: Path) -> None:
+def test_a_plot_is_written(run: Path, tmp_path: Path) -> None:
     with open_run(run) as opened:
         save_figure(plane(score(opened, resamples=100)), tmp_path / "plane.svg")
     assert (tmp_path / "plane.svg").stat().st_size > 5000

@@ -91,7 +91,7 @@ def test_it_can_be_put_to_any_dataset(miniature: Path, tmp_path: Path) -> None:
 
 def test_a_protocol_that_has_nothing_to_ask_says_so(miniature: Path, tmp_path: Path) -> None:
     chains = open_benchmark(miniature, "complexbench-edit")
-    with pytest.raises(CrevalError, match="has nothing to ask"):
+    with pytest.raises(CrevalError, match="has no questions"):
         judge(chains, [miniature / "edits" / "Keeper"], "openai:m@http://127.0.0.1:9/v1", tmp_path)
 
 

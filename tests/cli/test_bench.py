@@ -1,4 +1,4 @@
-"""What `creval bench` prints."""
+"""Output of `creval bench`."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from tests.benchmarks.own_samples.tables import WEATHER, write_samples
 from tests.commands import creval
 
 
-def test_what_is_known_is_listed_in_paragraphs() -> None:
+def test_registries_are_listed_in_paragraphs() -> None:
     shown = creval("bench").stdout
     assert "\\n" not in shown
     assert "\n\nprotocols: creval, " in shown
 
 
-def test_a_benchmark_without_questions_has_no_table_of_them(tmp_path: Path) -> None:
+def test_a_benchmark_without_questions_has_no_table_of_questions(tmp_path: Path) -> None:
     folder = write_samples(tmp_path / "bench", WEATHER)
     assert "by weight" not in creval("bench", folder).stdout
     (folder / "questions.csv").write_text("sample,question\ncat0,Is it red?\n")

@@ -38,7 +38,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_the_closest_section_holds(folder: Path) -> None:
+def test_the_most_specific_section_wins(folder: Path) -> None:
     (folder / "creval.toml").write_text(FILE)
     found = read_config(None, get_command(app))
     values = {
@@ -73,7 +73,7 @@ def test_the_closest_section_holds(folder: Path) -> None:
         ("[judge]\nseed = 1979-05-27", "x.toml:2: 'seed' takes a number"),
     ],
 )
-def test_what_is_wrong_gets_a_sentence(folder: Path, text: str, problem: str) -> None:
+def test_errors_in_a_file_are_reported(folder: Path, text: str, problem: str) -> None:
     (folder / "x.toml").write_text(text)
     done = creval("--config", "x.toml", "config")
     assert done.returncode == 2
@@ -97,13 +97,13 @@ def test_secrets_are_refused(folder: Path, text: str) -> None:
         read_config(None, get_command(app))
 
 
-def test_a_file_that_is_named_must_be_there(folder: Path) -> None:
+def test_a_given_file_must_exist(folder: Path) -> None:
     assert read_config(None, get_command(app)).values == {}
     with pytest.raises(FileNotFoundError):
         read_config(str(folder / "none.toml"), get_command(app))
 
 
-def test_config_shows_what_holds_and_where_it_comes_from(folder: Path) -> None:
+def test_config_shows_defaults_and_their_origin(folder: Path) -> None:
     assert "There is no creval.toml here" in creval("config").stdout
     (folder / "creval.toml").write_text(FILE)
     shown = {
@@ -119,7 +119,7 @@ def test_config_shows_what_holds_and_where_it_comes_from(folder: Path) -> None:
     assert "did you mean 'judge'?" in creval("config", "juge").stderr
 
 
-def test_the_command_line_wins_over_the_file(folder: Path) -> None:
+def test_the_command_line_overrides_the_file(folder: Path) -> None:
     (folder / "creval.toml").write_text("[build.touchstone]\nsamples = 3\nout = 'bench'\n")
     assert "\n3 samples" in "\n" + creval("build", "touchstone").stderr
     assert "\n2 samples" in "\n" + creval("build", "touchstone", "--samples", 2, "--out", "other").stderr

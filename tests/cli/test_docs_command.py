@@ -22,7 +22,7 @@ def test_a_page_is_printed_in_the_terminal() -> None:
     assert "--until-decided best" in done.stdout
 
 
-def test_the_nearest_topic_is_named() -> None:
+def test_the_nearest_topic_is_suggested() -> None:
     done = creval("docs", "judgin")
     assert done.returncode == 2
     assert "did you mean 'judging'?" in done.stderr
@@ -41,7 +41,7 @@ def test_a_built_site_opens_in_a_browser(tmp_path: Path, monkeypatch: pytest.Mon
     assert opened == [(tmp_path / "howto" / "judging.html").as_uri()]
 
 
-def test_an_installation_without_pages_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_installation_without_pages_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(docs, "_SITE", tmp_path / "none")
     monkeypatch.setattr(docs, "_CHECKOUT", tmp_path / "none")
     assert "has no documentation" in creval("docs").stderr

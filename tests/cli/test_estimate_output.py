@@ -14,53 +14,53 @@ def judge(**more: object) -> CostEstimate:
     return CostEstimate(**{"judge": "openai:gpt-4o", **known, **more})  # type: ignore[arg-type]
 
 
-def test_what_judges_will_take(capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_estimate_of_judges(capsys: pytest.CaptureFixture[str]) -> None:
     estimate_output.print_estimates([judge()], 16, json=False)
     shown, told = capsys.readouterr()
     heads, _, row = (line.split() for line in shown.splitlines() if line.strip())
     assert heads[:5] == ["judge", "calls", "cached", "images", "bytes"]
     assert row[:5] == ["openai:gpt-4o", "20", "4", "40", "3.0"]
     assert "0.25 USD" in shown
-    assert "Time at 5 s a call, 16 at once." in told
+    assert "Time: 5 s per call, 16 calls at once." in told
     assert "price" not in told
 
 
-def test_what_models_in_roles_will_take(capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_estimate_of_models_in_roles(capsys: pytest.CaptureFixture[str]) -> None:
     made = [judge(role="writer", size=0.0), judge(role="asker", size=0.0, cost=None)]
-    estimate_output.print_estimates(made, 16, False, (1, "picture"))
+    estimate_output.print_estimates(made, 16, False, (1, "image"))
     shown, told = capsys.readouterr()
     assert "writer: openai:gpt-4o" in shown
-    assert "bytes" not in shown, "nobody knows"
+    assert "bytes" not in shown, "sizes are unknown"
     assert "unknown" in shown
-    assert told.startswith("For 1 picture, if little has to be asked again. Time at")
-    assert "No price is known for openai:gpt-4o: --price" in told
+    assert told.startswith("For 1 image, with few retries. Time:")
+    assert "No price is known for openai:gpt-4o. Give it with --price" in told
 
 
-def test_the_same_for_programs(capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_estimate_as_json(capsys: pytest.CaptureFixture[str]) -> None:
     estimate_output.print_estimates([judge()], 16, json=True)
     (told,) = json.loads(capsys.readouterr().out)["estimates"]
     assert (told["judge"], told["calls"], told["cost"]) == ("openai:gpt-4o", 20, 0.25)
     assert "role" not in told
-    estimate_output.print_estimates([judge(role="writer")], 16, True, (12, "picture"))
+    estimate_output.print_estimates([judge(role="writer")], 16, True, (12, "image"))
     found = json.loads(capsys.readouterr().out)
     assert (found["pictures"], found["estimates"][0]["role"]) == (12, "writer")
 
 
-def test_a_line_before_anything_is_spent() -> None:
+def test_an_estimate_in_one_line() -> None:
     line = estimate_output.format_estimates([judge(), judge(cached=0)])
-    assert line == "40 calls (4 are answered already), about 20,000 tokens, about 0.50 USD"
+    assert line == "40 calls (4 already answered), about 20,000 tokens, about 0.50 USD"
     assert estimate_output.format_estimates([judge(cost=None)]).endswith("10,000 tokens")
     half = estimate_output.format_estimates([judge(), judge(cost=None)])
     assert half.endswith(", at least 0.25 USD"), "one price is not known"
     free = judge(cost=None, tokens_in=0.0, tokens_out=0.0)
     assert estimate_output.format_estimates([judge(), free]).endswith(", about 0.25 USD")
-    assert estimate_output.format_estimates([free]) == "20 calls (4 are answered already)"
+    assert estimate_output.format_estimates([free]) == "20 calls (4 already answered)"
 
 
-def test_thinking_is_counted_and_said_to_be_a_guess(capsys: pytest.CaptureFixture[str]) -> None:
+def test_thinking_is_counted_and_marked_as_a_guess(capsys: pytest.CaptureFixture[str]) -> None:
     estimate_output.print_estimates([judge(judge="openai:gpt-5", thinking=600)], 16, json=False)
-    assert "openai:gpt-5 thinks before it answers: 600 tokens a call are a guess" in capsys.readouterr().err
-    assert "tokens (thinking is guessed)" in estimate_output.format_estimates([judge(thinking=600)])
+    assert "openai:gpt-5 thinks before it answers: 600 tokens per call are a guess" in capsys.readouterr().err
+    assert "tokens (thinking is a guess)" in estimate_output.format_estimates([judge(thinking=600)])
     assert "thinking" not in estimate_output.format_estimates([judge()])
     estimate_output.print_estimates([judge(thinking=600), judge()], 16, json=True)
     made = json.loads(capsys.readouterr().out)["estimates"]

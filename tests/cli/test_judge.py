@@ -1,4 +1,4 @@
-"""The line that says how far judging is."""
+"""Progress line of judging."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from creval.cli import console
 
 
 class Kept(console.ProgressLine):
-    """A line that is always due, and keeps what it shows."""
+    """Progress line that is always due, and records what it shows."""
 
     def due(self) -> bool:
         return True
@@ -22,8 +22,8 @@ def shown(**so_far: int) -> str:
     return line.text
 
 
-def test_what_is_measured_is_counted_apart_from_calls() -> None:
-    """An edit is measured many times."""
+def test_measurements_are_counted_separately_from_calls() -> None:
+    """An edit has many measurements."""
     both = shown(calls=20, done=5, measurements_total=1148, measurements_done=79)
     assert both.startswith("79 of 1,148 measurements, 5 of 20 calls")
     assert both.endswith(" left")

@@ -12,7 +12,7 @@ def test_groups() -> None:
 
 
 @pytest.mark.parametrize("given", ["A", "open=", "=A", "a=A,b=A", "a=A,A"])
-def test_groups_that_are_none_are_refused(given: str) -> None:
+def test_invalid_groups_are_refused(given: str) -> None:
     with pytest.raises(CrevalError, match="--groups"):
         options.parse_groups(given)
 
@@ -20,11 +20,11 @@ def test_groups_that_are_none_are_refused(given: str) -> None:
 def test_names() -> None:
     assert options.parse_names(None, "--models") is None
     assert options.parse_names(" A, B,A,", "--models") == ("A", "B")
-    with pytest.raises(CrevalError, match="--models names nothing"):
+    with pytest.raises(CrevalError, match="--models is empty"):
         options.parse_names(" ,", "--models")
 
 
-def test_parameters_are_json_where_they_can_be() -> None:
+def test_parameters_are_json_or_strings() -> None:
     given = ["top_p=0.1", "stop=[1]", "effort = low", "note=a=b", "empty="]
     found = {"top_p": 0.1, "stop": [1], "effort": " low", "note": "a=b", "empty": ""}
     assert options.parse_parameters(given) == found
@@ -33,14 +33,14 @@ def test_parameters_are_json_where_they_can_be() -> None:
             options.parse_parameters([wrong])
 
 
-def test_models_by_use() -> None:
+def test_metric_models() -> None:
     assert options.parse_metric_models(["clip = a/b", "boxes=c"]) == {"clip": "a/b", "boxes": "c"}
     for wrong in ("clip", "clip=", "clip= "):
         with pytest.raises(CrevalError, match="--metric-model takes USE=MODEL"):
             options.parse_metric_models([wrong])
 
 
-def test_money() -> None:
+def test_budgets_and_prices() -> None:
     assert options.parse_budget(None) is None
     assert options.parse_token_price(None) is None
     assert [options.parse_budget(given) for given in ("5USD", "$0.5", " .5 usd", "5$", "5.")] == [

@@ -1,4 +1,4 @@
-"""`creval score`, and the choice that is kept with a run."""
+"""`creval score`, and the options saved with a run."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def overall(*arguments: object) -> dict[str, object]:
     return dict(json.loads(done.stdout))
 
 
-def test_a_choice_is_made_once_and_holds_everywhere(run: Path) -> None:
+def test_saved_options_are_used_by_all_commands(run: Path) -> None:
     chosen = ("--models", "Careful,Keeper", "--weights", "IF=1,VC=1,VQ=0")
     wanted = overall(run, *chosen)
     assert overall(run)["models"] != wanted["models"]
@@ -48,7 +48,7 @@ def test_a_choice_is_made_once_and_holds_everywhere(run: Path) -> None:
     assert set(overall(run)["models"]) == {"Careful", "Follower", "Keeper"}  # type: ignore[call-overload]
 
 
-def test_a_second_choice_is_added_to_the_saved_one(run: Path) -> None:
+def test_further_options_are_added_to_the_saved_ones(run: Path) -> None:
     overall(run, "--models", "Careful,Keeper", "--save")
     both = overall(run, "--weights", "IF=1,VC=1", "--save")
     assert (set(both["models"]), both["weights"]) == ({"Careful", "Keeper"}, {"IF": 0.5, "VC": 0.5})  # type: ignore[call-overload]
@@ -59,7 +59,7 @@ def test_a_second_choice_is_added_to_the_saved_one(run: Path) -> None:
     assert overall(run)["weights"] == {"IF": 0.5, "VC": 0.5}
 
 
-def test_what_cannot_be_scored_is_not_saved(run: Path) -> None:
+def test_invalid_options_are_not_saved(run: Path) -> None:
     for wrong in (("--subset", "nothing"), ("--models", "Nobody"), ("--weights", "XX=1"), ("--strict",)):
         assert creval("score", run, *wrong, "--save").returncode == 2
     assert describe_choice(json.loads(json.dumps(read_manifest(run)))) == ""
@@ -70,17 +70,17 @@ def read_manifest(run: Path) -> dict[str, object]:
         return store.manifest
 
 
-def test_options_given_take_the_place_of_saved_ones() -> None:
+def test_given_options_override_saved_ones() -> None:
     manifest = {"protocol": "creval", "scoring": {"subset": "paper", "missing": "zero", "models": ["A"]}}
     assert resolve_options({}, manifest) == {"subset": "paper", "missing": "zero", "models": ("A",), "weights": None}
     given = resolve_options({"subset": "all", "missing": "exclude", "models": ("B",), "strict": True}, manifest)
     assert given == {"subset": None, "missing": "exclude", "models": ("B",), "weights": None, "strict": True}
     assert choice_to_save({"subset": "paper", "missing": None}, {"protocol": "creval"}) == {"subset": "paper"}
-    with pytest.raises(CrevalError, match="leave the others out"):
+    with pytest.raises(CrevalError, match="omit the others"):
         choice_to_save({"strict": True}, {"protocol": "creval"})
 
 
-def test_the_viewer_takes_the_same_options_and_shows_the_same_number(tmp_path: Path) -> None:
+def test_the_viewer_takes_the_same_options_and_shows_the_same_score(tmp_path: Path) -> None:
     run = write_run(tmp_path)
     with RunWriter(run) as store, store.transaction():
         from creval.store.run import open_run

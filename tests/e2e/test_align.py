@@ -73,7 +73,7 @@ def test_few_ratings_are_said_to_be_too_few(run: Path, tmp_path: Path) -> None:
     human = rated(run, tmp_path / "human.csv", 0.1)
     shown = " ".join(right("align", run, "--human", human, "--scale", "1-5").split())
     assert "No interval of people's mean can be trusted for" in shown
-    assert "only 12 of the at least 30 rated edits" in shown
+    assert "only 12 rated edits, at least 30" in shown
     said = parsed("align", run, "--human", human, "--scale", "1-5")["people"]["overall"]
     assert all(guess["predicted"]["low"] is None for guess in said["predicted"].values())
 

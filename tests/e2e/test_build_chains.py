@@ -201,7 +201,7 @@ def test_a_budget_that_is_reached_opens_no_review(tmp_path: Path, monkeypatch: p
     with serving(FakeServer().app()) as url:
         more = ("--price", "1,1", "--concurrency", 1, "--retries", 9, "--review")
         stopped = chains(url, images, tmp_path / "bench", *more, "--budget", "0.02USD")
-        assert (stopped.returncode, "the budget is reached" in stopped.stderr) == (1, True)
+        assert (stopped.returncode, "the budget is spent" in stopped.stderr) == (1, True)
         assert opened == []
         assert chains(url, images, tmp_path / "bench", *more).returncode == 0
     assert len(opened) == 1

@@ -125,7 +125,7 @@ def test_a_server_that_stumbles(tmp_path: Path, served: tuple[FakeServer, str]) 
     images = drawn(tmp_path / "pictures", *(f"p{number:02d}" for number in range(12)))
     done = creval(*build(images, tmp_path / "bench", url, "--max-unanswered", "50", "--json"))
     assert json.loads(done.stdout)["samples"] >= 9
-    assert "calls that brought no answer" in done.stderr
+    assert "calls without an answer" in done.stderr
     assert json.loads(creval("bench", tmp_path / "bench", "--json").stdout)["problems"] == []
 
 
@@ -173,7 +173,7 @@ def test_what_it_will_take(tmp_path: Path) -> None:
     dry = creval(*build(images, tmp_path / "bench", url, "--dry-run", "--price", "2,8"))
     assert "writer: openai:writer " in dry.stdout
     assert "checker: openai:writer " in dry.stdout
-    assert "Nothing was asked." in dry.stderr
+    assert "No calls were made." in dry.stderr
     assert not (tmp_path / "bench").exists()
 
 

@@ -133,7 +133,7 @@ def test_where_people_fill_in_no_writer_is_needed(tmp_path: Path) -> None:
     common = ("build", "ice", "--images", images, "--out", tmp_path / "bench", "--tasks", "5")
     for arguments in ((), ("--fill", "people"), ("--captioner", "openai:c")):
         done = creval(*common, *arguments)
-        assert (done.returncode, "--writer is missing" in done.stderr) == (2, True)
+        assert (done.returncode, "give --writer" in done.stderr) == (2, True)
     with serving(FakeServer(seed=2).app()) as url:
         captioner = f"openai:c@{url}/v1"
         done = creval(*common, "--fill", "people", "--captioner", captioner, "--retries", 5)

@@ -18,7 +18,7 @@ from tests.building.ice.made import draw_plain
 from tests.building.made import drawn
 from tests.serving import serving
 
-KEPT = "stopped: what was written is kept; repeat the command to go on."
+KEPT = "stopped: everything written so far is stored. Repeat the command to resume."
 
 
 def creval(tmp_path: Path) -> list[str]:

@@ -33,7 +33,7 @@ def test_demo_goes_the_whole_way_and_may_be_repeated(tmp_path: Path) -> None:
     assert found["clumsy"]["VQ"] < found["faithful"]["VQ"] - 10
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "thesis.txt").write_text("mine")
-    assert "holds other things" in wrong("demo", "--out", tmp_path / "full")
+    assert "has other files" in wrong("demo", "--out", tmp_path / "full")
 
 
 def test_bench_lists_the_models_and_says_what_a_folder_holds(miniature: Path) -> None:
@@ -126,7 +126,7 @@ def test_wrong_input_gets_one_sentence(miniature: Path, miniature_run: Path, tmp
         (("--models", "Keper"), "no model 'Keper'; did you mean 'Keeper'"),
         (("--groups", "open=Keper"), "no model 'Keper'; did you mean 'Keeper'"),
         (("--groups", "Keeper"), "is in no group"),
-        (("--groups", "a=Keeper,b=Keeper"), "no model twice"),
+        (("--groups", "a=Keeper,b=Keeper"), "each model only once"),
         (("--weights", "IF=1,IF=2"), "gives IF twice"),
         (("--by", ""), "--by names nothing"),
         (("--models", ","), "--models names nothing"),
@@ -172,7 +172,7 @@ def test_hostile_names_are_shown_not_obeyed(tmp_path: Path) -> None:
 def test_demo_never_overwrites_what_it_did_not_make(tmp_path: Path) -> None:
     write_miniature(tmp_path / "CREval", samples=9)
     before = (tmp_path / "CREval" / "bench" / "instruction.json").read_bytes()
-    assert "holds other things" in wrong("demo", "--out", tmp_path / "CREval")
+    assert "has other files" in wrong("demo", "--out", tmp_path / "CREval")
     assert (tmp_path / "CREval" / "bench" / "instruction.json").read_bytes() == before
 
 
@@ -256,9 +256,9 @@ def test_what_the_numbers_mean(demo: Path, tmp_path: Path) -> None:
     assert found["reason"] == "out of samples"
     assert "Who is best on S is not decided" in found["sentences"][0]
     assert found["answers"]["lazy"]["answered"] > 0
-    assert "one voice alone" in wrong("agree", pixel)
+    assert "agreement needs two voices" in wrong("agree", pixel)
     assert "no level 'dimenson'; did you mean 'dimension'" in wrong("agree", pixel, noisy, "--by", "dimenson")
-    assert "measured once" in wrong("repeats", pixel)
+    assert "measured only once" in wrong("repeats", pixel)
 
 
 def test_calibrate_and_correct(demo: Path, tmp_path: Path) -> None:

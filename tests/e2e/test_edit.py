@@ -93,7 +93,7 @@ def test_with_a_plan_and_with_a_program(bench: Path, tmp_path: Path, fake: str) 
     assert "No price is known for command:" in dry.stderr
     assert not (tmp_path / "mine").exists()
     done = creval(*edit)
-    assert "2 edits: the same as its source, pixel by pixel" in done.stderr
+    assert "2 edits: identical to its source, pixel by pixel" in done.stderr
     (tmp_path / "mine").rename(tmp_path / "yours")
     edit[edit.index(tmp_path / "mine")] = tmp_path / "yours"
     assert json.loads(creval(*edit, "--json").stdout)["calls"] == 0
@@ -111,7 +111,7 @@ def test_an_interrupt_is_taken_kindly(bench: Path, tmp_path: Path) -> None:
         on.send_signal(signal.SIGINT)
         _, said = on.communicate(timeout=30)
     assert on.returncode == 130
-    assert "what was made is kept; repeat the command to go on" in said
+    assert "everything made so far is stored. Repeat the command to resume" in said
     there = len(list((tmp_path / "M").glob("*.png")))
     assert 1 <= there < 9, "what was made lies under its name"
     found = json.loads(creval(*edit[3:], "--json").stdout)

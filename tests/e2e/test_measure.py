@@ -162,8 +162,8 @@ def test_wrong_input_gets_one_sentence(pair: tuple[Path, Path], miniature: Path)
     assert "no source" in creval("measure", "ssim", pair[0]).stderr
     assert "no reference" in creval("measure", "face", pair[0]).stderr
     assert "does not exist" in wrong("measure", "ssim", pair[0], "absent.png")
-    assert "give what to measure" in wrong("measure", "ssim")
-    assert "give what to measure" in wrong("measure", "ssim", "--edits", keeper)
+    assert "nothing to measure" in wrong("measure", "ssim")
+    assert "nothing to measure" in wrong("measure", "ssim", "--edits", keeper)
     assert "one image, or two" in wrong("measure", "ssim", *pair, pair[0])
     assert ".csv, .parquet or .json" in wrong("measure", "ssim", *edits, "--out", "x.xls")
     assert "none of the chosen metrics uses this model" in wrong("measure", "ssim", *edits, "--gauge", "clip=x")
@@ -176,9 +176,9 @@ def test_wrong_input_gets_one_sentence(pair: tuple[Path, Path], miniature: Path)
 def test_an_option_that_would_be_passed_over_is_refused(pair: tuple[Path, Path], miniature: Path) -> None:
     edits = ("--bench", miniature, "--edits", miniature / "edits" / "Keeper")
     for option in (("--out", "x.csv"), ("--run", "run"), ("--limit", "3")):
-        assert f"{option[0]} goes with --edits" in wrong("measure", "ssim", *pair, *option)
+        assert f"{option[0]} can only be used with --edits" in wrong("measure", "ssim", *pair, *option)
     for name in ("--mask", "--caption", "--source-caption", "--wanted", "--removed"):
-        assert f"{name} goes with one or two images" in wrong("measure", "ssim", *edits, name, pair[0])
+        assert f"{name} can only be used with one or two images" in wrong("measure", "ssim", *edits, name, pair[0])
 
 
 def test_what_is_named_empty_is_refused(pair: tuple[Path, Path], miniature: Path) -> None:
@@ -205,4 +205,4 @@ def test_a_place_to_write_is_tried_before_anything_is_measured(
         assert done.returncode == 2
         assert f"--out {tmp_path / place} cannot be written: " in done.stderr
     run = creval(*edits, "--run", tmp_path / "values.csv")
-    assert f"--run takes a folder, and {tmp_path / 'values.csv'} is a file." in run.stderr
+    assert f"--run takes a folder, but {tmp_path / 'values.csv'} is a file." in run.stderr

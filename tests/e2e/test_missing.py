@@ -61,5 +61,5 @@ def test_all_that_scores_takes_the_rule(run: Path, tmp_path: Path) -> None:
 def test_what_cannot_be_wanted(run: Path, miniature_run: Path) -> None:
     assert "takes exclude or zero, not 'nil'" in wrong("score", run, "--missing", "nil")
     assert "choose one" in wrong("report", run, "--missing", "zero", "--common-samples")
-    assert "recorded answers do not say" in wrong("score", miniature_run, "--missing", "zero")
+    assert "a replay of recorded answers does not know" in wrong("score", miniature_run, "--missing", "zero")
     assert "--seed goes with it" in wrong("plot", run, "repeats", "--missing", "zero", "--out", "x.svg")

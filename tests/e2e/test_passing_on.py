@@ -90,7 +90,7 @@ def test_export_writes_what_score_says(miniature_run: Path, tmp_path: Path) -> N
     out = tmp_path / "out"
     done = creval("export", miniature_run, "--out", out, "--resamples", "100")
     assert done.returncode == 0, done.stderr
-    assert "README.md says what each is" in done.stderr
+    assert "README.md describes them" in done.stderr
     cells = parsed("score", miniature_run, "--resamples", "100")["models"]
     for level, group, model, metric, value, *_ in polars.read_parquet(out / "scores.parquet").iter_rows():
         if level == "overall":

@@ -48,9 +48,9 @@ def test_a_replay_on_the_command_line(miniature: Path, tmp_path: Path) -> None:
     [
         (("--until-decided", "best", "--model", "Keeper"), "compares models: give two or more."),
         (("--until-decided", "worst"), "there is no question to decide 'worst'"),
-        (("--until-decided", "best", "--alpha", "0"), "--alpha takes a risk above 0"),
-        (("--until-decided", "best", "--margin", "-2"), "--margin takes points, 0 or more"),
-        (("--margin", "2"), "--alpha and --margin go with --until-decided"),
+        (("--until-decided", "best", "--alpha", "0"), "--alpha takes a risk greater than 0"),
+        (("--until-decided", "best", "--margin", "-2"), "--margin takes a number of points, 0 or more"),
+        (("--margin", "2"), "--alpha and --margin require --until-decided"),
     ],
 )
 def test_wrong_questions_get_one_sentence(

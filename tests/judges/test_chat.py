@@ -1,4 +1,4 @@
-"""The wire: what is sent, and what every kind of reply means."""
+"""The chat wire format: requests, and all kinds of replies."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def reply(content: str | None = "Yes", **more: Any) -> Body:
 
 
 class Wire:
-    """A server that answers as told, and keeps what it was sent."""
+    """Server with scripted replies that records requests."""
 
     def __init__(self, answer: Callable[[Body], web.StreamResponse | Body]) -> None:
         self.answer, self.bodies, self.headers = answer, list[Body](), list[Mapping[str, str]]()
@@ -131,7 +131,7 @@ def test_images_come_first_and_arrive_byte_for_byte() -> None:
     assert (answer.tokens_in, answer.tokens_out) == (1000, 100)
 
 
-def test_money_by_the_price_or_by_the_servers_own_word() -> None:
+def test_cost_is_computed_or_reported_by_the_server() -> None:
     assert ask(lambda _: reply())[0].cost is None
     assert ask(lambda _: reply(), price=Price(2.5, 10))[0].cost == pytest.approx(0.0035)
     told = reply() | {"usage": {"prompt_tokens": 1, "completion_tokens": 1, "cost": 0.5}}
@@ -140,7 +140,7 @@ def test_money_by_the_price_or_by_the_servers_own_word() -> None:
 
 
 @pytest.mark.parametrize("claim", [29e6, 0, -1, 10**400, float("nan"), True, "0.001", {"usd": 1}, None])
-def test_a_cost_that_is_far_from_the_price_is_not_believed(claim: Any) -> None:
+def test_an_implausible_reported_cost_is_ignored(claim: Any) -> None:
     text = json.dumps(reply() | {"usage": {"prompt_tokens": 1000, "completion_tokens": 100, "cost": claim}})
     answer, _ = ask(as_text(text), price=Price(2.5, 10))
     assert answer.cost == pytest.approx(1000 * 2.5e-6 + 100 * 10e-6)
@@ -149,7 +149,7 @@ def test_a_cost_that_is_far_from_the_price_is_not_believed(claim: Any) -> None:
 
 
 @pytest.mark.parametrize("claim", [0, -1000, 10**9, 10**400, float("nan"), 1e308, 12.5, "1000", True, None, [1]])
-def test_token_counts_that_cannot_be_are_estimated(claim: Any) -> None:
+def test_impossible_token_counts_are_estimated(claim: Any) -> None:
     for usage in (
         {"prompt_tokens": claim, "completion_tokens": 9},
         {"prompt_tokens": 1000, "completion_tokens": claim},
@@ -163,7 +163,7 @@ def test_token_counts_that_cannot_be_are_estimated(claim: Any) -> None:
         assert answer.cost > 0
 
 
-def test_several_choices_and_log_probabilities() -> None:
+def test_several_completions_and_log_probabilities() -> None:
     options = [{"token": "Yes", "logprob": -0.1}, {"token": "No", "logprob": -2.4}]
     place = {"token": "Yes", "logprob": -0.1, "top_logprobs": options}
     wire = Wire(lambda body: {"choices": reply(logprobs={"content": [place]})["choices"] * body["n"]})
@@ -175,7 +175,7 @@ def test_several_choices_and_log_probabilities() -> None:
     assert answer.completions == (Completion("Yes", "stop", (position,)),) * 3
 
 
-def test_a_schema_that_is_refused_is_left_out_from_then_on() -> None:
+def test_a_rejected_schema_is_omitted_from_then_on() -> None:
     def picky(body: Body) -> Any:
         if "response_format" in body:
             return error(400, "response_format of type json_schema is not supported")(body)
@@ -184,20 +184,20 @@ def test_a_schema_that_is_refused_is_left_out_from_then_on() -> None:
     wire = Wire(picky)
     _, judge = ask(wire, times=3)
     assert ["response_format" in body for body in wire.bodies] == [True, False, False, False]
-    assert judge.notes == ["openai:m does not take structured output: asked without."]
+    assert judge.notes == ["openai:m does not support structured output: sent without it."]
 
 
-def test_a_text_is_asked_for_with_its_own_schema() -> None:
+def test_a_request_is_sent_with_its_own_schema() -> None:
     schema = {"type": "object", "properties": {"caption": {"type": "string"}}, "required": ["caption"]}
     wire = Wire(lambda body: error(400, "no json_schema")(body) if "response_format" in body else reply())
     _, judge = ask(wire, times=2, schema=schema)
     sent = {"name": "reply", "strict": True, "schema": schema}
     assert wire.bodies[0]["response_format"] == {"type": "json_schema", "json_schema": sent}
     assert ["response_format" in body for body in wire.bodies] == [True, False, False]
-    assert judge.notes == ["openai:m does not take structured output: asked without."]
+    assert judge.notes == ["openai:m does not support structured output: sent without it."]
 
 
-def test_a_refusal_that_does_not_name_the_schema_is_found_out() -> None:
+def test_a_schema_rejected_without_being_named_is_detected() -> None:
     def vague(body: Body) -> Any:
         return error(400, "bad request")(body) if "response_format" in body else reply()
 
@@ -206,7 +206,7 @@ def test_a_refusal_that_does_not_name_the_schema_is_found_out() -> None:
     assert ["response_format" in body for body in wire.bodies] == [True, False, False]
 
 
-def test_a_bad_request_does_not_cost_the_others_their_schema() -> None:
+def test_a_bad_request_does_not_remove_the_schema_of_others() -> None:
     wire = Wire(error(400, "the image cannot be decoded"))
     found = fault(wire)
     assert (found.kind, found.retryable) == ("bad request", False)
@@ -214,7 +214,7 @@ def test_a_bad_request_does_not_cost_the_others_their_schema() -> None:
     assert ["response_format" in body for body in wire.bodies] == [True, False]
 
 
-def test_a_temperature_that_is_refused_is_left_out_unless_it_was_asked_for() -> None:
+def test_a_rejected_temperature_is_omitted_unless_it_was_given() -> None:
     def fixed(body: Body) -> Any:
         if "temperature" in body:
             return error(400, "Unsupported value: 'temperature' does not support 0.0")(body)
@@ -234,7 +234,7 @@ def test_a_temperature_that_is_refused_is_left_out_unless_it_was_asked_for() -> 
         (error(500, "oops"), "server error 500", False),
         (error(503, "overloaded"), "server error 503", True),
         (error(529, "overloaded"), "server error 529", True),
-        # What a server that is down says is about nothing else.
+        # An error of a server that is down names no parameter.
         (error(503, "model replica not found, scaling up"), "server error 503", True),
         (error(502, "moderation service timeout"), "server error 502", True),
         (error(429, "You exceeded your current quota, please check your plan and billing"), "rate limit", True),
@@ -248,7 +248,7 @@ def test_a_temperature_that_is_refused_is_left_out_unless_it_was_asked_for() -> 
         (lambda _: web.json_response([{"error": {"code": 429, "message": "x"}}], status=429), "rate limit", True),
     ],
 )
-def test_faults_that_pass(answer: Any, kind: str, crowded: bool) -> None:
+def test_temporary_errors_are_retryable(answer: Any, kind: str, crowded: bool) -> None:
     found = fault(answer)
     assert (found.kind, found.retryable, found.overloaded) == (kind, True, crowded)
 
@@ -264,7 +264,7 @@ def test_faults_that_pass(answer: Any, kind: str, crowded: bool) -> None:
         ({}, None),
     ],
 )
-def test_what_a_server_asks_us_to_wait(headers: Mapping[str, str], wait: float | None) -> None:
+def test_requested_waiting_times_are_read(headers: Mapping[str, str], wait: float | None) -> None:
     assert fault(error(429, "slow", headers)).retry_after == wait
 
 
@@ -284,7 +284,7 @@ def test_what_a_server_asks_us_to_wait(headers: Mapping[str, str], wait: float |
         (lambda _: web.Response(status=307, headers={"Location": "http://other/v1"}), "redirects to http://other/v1"),
     ],
 )
-def test_what_no_repetition_can_mend_stops_everything(answer: Any, sentence: str) -> None:
+def test_permanent_errors_stop_all_calls(answer: Any, sentence: str) -> None:
     with pytest.raises(ProviderUnusable, match=sentence) as caught:
         ask(answer)
     assert KEY not in str(caught.value)
@@ -306,7 +306,7 @@ def test_what_no_repetition_can_mend_stops_everything(answer: Any, sentence: str
         (lambda _: reply(None, message={"content": [{"type": "text", "text": "Yes"}]}), Completion("Yes")),
     ],
 )
-def test_replies_that_say_nothing_or_too_little(answer: Any, choice: Completion) -> None:
+def test_empty_and_truncated_replies(answer: Any, choice: Completion) -> None:
     assert ask(answer)[0].completions == (choice,)
 
 
@@ -317,12 +317,12 @@ def test_replies_that_say_nothing_or_too_little(answer: Any, choice: Completion)
         error(400, "blocked", code="content_filter"),
     ],
 )
-def test_a_filter_before_the_model(answer: Any) -> None:
+def test_a_content_filter_is_a_refusal(answer: Any) -> None:
     found = fault(answer)
     assert (found.kind, found.retryable) == ("content filter", False)
 
 
-def test_a_reply_that_does_not_come() -> None:
+def test_a_timeout() -> None:
     async def slowly(_: web.Request) -> web.Response:
         await asyncio.sleep(5)
         return web.Response()
@@ -356,7 +356,7 @@ def test_connections_that_break() -> None:
         assert fault(wire).kind == kind
 
 
-def test_nobody_there_and_nonsense_addresses() -> None:
+def test_unreachable_and_invalid_addresses() -> None:
     def unanswered(url: str) -> Exception:
         judge = ChatJudge("j", "m", CHAT_PROVIDERS["openai"], url=url, key="", vision=find_vision("m"))
 
@@ -374,48 +374,48 @@ def test_nobody_there_and_nonsense_addresses() -> None:
     assert "no connection" in str(unanswered("http://127.0.0.1:9/v1"))
 
 
-def test_words_of_a_server_are_cut_and_the_key_taken_out() -> None:
+def test_error_messages_are_cut_and_the_key_is_removed() -> None:
     found = fault(error(500, f"{KEY} " + "x" * 5000))
     assert "[key]" in str(found)
     assert len(str(found)) < 400
 
 
 @pytest.mark.parametrize("key", ["a", "Yes", "answer", "explanation", "token"])
-def test_a_short_key_or_a_word_as_key_leaves_what_a_judge_said(key: str) -> None:
+def test_a_short_or_common_key_does_not_alter_replies(key: str) -> None:
     said = '{"Q1": {"answer": "Yes", "explanation": "a token of an apple"}}'
     answer, _ = ask(lambda _: reply(said), key=key)
     assert answer.completions[0].text == said
 
 
 @pytest.mark.parametrize("status", [404, 405])
-def test_a_missing_version_in_the_address_is_said(status: int) -> None:
+def test_a_missing_version_in_the_address_is_reported(status: int) -> None:
     with pytest.raises(ProviderUnusable) as caught:
         ask(error(status, "page not found"), path="")
-    assert "probably lacks /v1: give openai:m" in str(caught.value)
+    assert "probably lacks /v1. Give openai:m" in str(caught.value)
     assert str(caught.value).endswith("/v1.")
 
 
-def test_a_missing_version_in_the_address_is_said_by_a_server_that_answers_with_200() -> None:
+def test_a_missing_version_is_reported_for_a_reply_with_status_200() -> None:
     with pytest.raises(ProviderUnusable, match="probably lacks /v1"):
         ask(lambda _: {"error": "Unexpected endpoint or method. (POST /chat/completions)"}, path="")
 
 
-def test_a_missing_model_is_not_taken_for_a_missing_version() -> None:
+def test_a_missing_model_is_not_mistaken_for_a_missing_version() -> None:
     with pytest.raises(ProviderUnusable, match="has no model 'm'"):
         ask(error(404, "model 'm' not found"), path="")
 
 
-def test_google_tells_the_time_to_wait_in_the_body() -> None:
+def test_googles_waiting_time_is_read_from_the_body() -> None:
     assert fault(error(429, "Quota exceeded. Please retry in 15.5s.")).retry_after == 15.5
     assert fault(error(429, "x", details=[{"retryDelay": "7s"}])).retry_after == 7
 
 
-def test_dates_that_no_calendar_has() -> None:
+def test_invalid_dates_are_ignored() -> None:
     far = {"Retry-After": "Mon, 99999999999999999999 Jan 2030 00:00:00 GMT"}
     assert fault(error(429, "slow", far)).retry_after is None
 
 
-def test_a_key_that_a_model_repeats_is_taken_out_of_its_reply() -> None:
+def test_a_key_repeated_by_a_model_is_removed_from_its_reply() -> None:
     answer, _ = ask(lambda _: reply(f"Yes, Bearer {KEY}"))
     assert answer.completions[0].text == "Yes, Bearer [key]"
     refused = {"content": None, "refusal": f"no: {KEY}"}

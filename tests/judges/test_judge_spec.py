@@ -1,4 +1,4 @@
-"""A judge's name says who answers, where, and with which key."""
+"""Judges opened by name: provider, address and key."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def one(spec: str, **options: object) -> ChatJudge:
     return judge
 
 
-def test_a_provider_is_known_by_its_name() -> None:
+def test_a_provider_is_chosen_by_name() -> None:
     judge = one("openai:gpt-4o")
     assert (judge.url, judge.model) == ("https://api.openai.com/v1", "gpt-4o")
     assert judge.price == Price(2.5, 10)
@@ -36,7 +36,7 @@ def test_a_provider_is_known_by_its_name() -> None:
     assert one("google:gemini-2.5-flash").url.endswith("/v1beta/openai")
 
 
-def test_a_server_of_ones_own_gets_no_providers_key() -> None:
+def test_a_custom_server_gets_no_providers_key() -> None:
     judge = one("openai:Qwen/Qwen2.5-VL-7B@http://localhost:8000/v1/")
     assert (judge.model, judge.url) == ("Qwen/Qwen2.5-VL-7B", "http://localhost:8000/v1")
     assert judge._endpoint.key == ""
@@ -46,7 +46,7 @@ def test_a_server_of_ones_own_gets_no_providers_key() -> None:
     assert full.url == "http://h:1/v1"
 
 
-def test_the_key_comes_from_the_variable_that_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_key_is_read_from_the_named_variable(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MINE", " k1 ")
     assert one("openai:m@http://h/v1", key_env="MINE")._endpoint.key == "k1"
     monkeypatch.setenv("CREVAL_API_KEY", "k2")
@@ -59,13 +59,13 @@ def test_the_key_comes_from_the_variable_that_is_named(monkeypatch: pytest.Monke
         one("openai:gpt-4o")
 
 
-def test_no_key_is_in_what_is_kept_or_shown() -> None:
+def test_no_key_is_stored_or_shown() -> None:
     judge = one("openai:gpt-4o")
     assert KEY not in repr(dict(judge.manifest_entry))
     assert KEY not in judge.name
 
 
-def test_an_at_sign_in_a_models_name_is_no_address() -> None:
+def test_an_at_sign_in_a_models_name_is_not_an_address() -> None:
     assert one("openai:claude-sonnet-4@20250514").model == "claude-sonnet-4@20250514"
 
 
@@ -75,11 +75,11 @@ def test_a_panel_has_several_judges() -> None:
     judges: list[Judge] = open_judges(spec, JudgeOptions())
     assert [judge.model for judge in judges] == ["gpt-4o", "gemini-2.5-flash", "a+b"]
     for alone in ("panel:openai:gpt-4o", "panel:", "panel:openai:a+openai:a"):
-        with pytest.raises(CrevalError, match="two different judges"):
+        with pytest.raises(CrevalError, match="two or more different judges"):
             panel_members(alone)
 
 
-def test_the_temperature_is_zero_unless_repeats_are_wanted() -> None:
+def test_the_default_temperature_is_zero_or_one_with_repeats() -> None:
     assert one("openai:gpt-4o").manifest_entry["parameters"] == {"temperature": 0.0}
     assert one("openai:gpt-4o", repeat=5).manifest_entry["parameters"] == {"temperature": 1.0}
     chosen = one("openai:gpt-4o", repeat=5, temperature=0.3, parameters={"top_p": 1e-7})
@@ -106,17 +106,17 @@ def test_the_temperature_is_zero_unless_repeats_are_wanted() -> None:
         ("recorded:answers", "creval replay"),
     ],
 )
-def test_wrong_names_get_a_sentence(spec: str, sentence: str) -> None:
+def test_wrong_names_are_refused(spec: str, sentence: str) -> None:
     with pytest.raises(CrevalError, match=sentence):
         open_judges(spec, JudgeOptions())
 
 
-def test_logprobs_where_there_are_none() -> None:
-    with pytest.raises(CrevalError, match="anthropic gives no log-probabilities"):
+def test_logprobs_of_a_provider_without_them_are_refused() -> None:
+    with pytest.raises(CrevalError, match="anthropic returns no log-probabilities"):
         one("anthropic:claude-sonnet-4-5", logprobs=True)
 
 
-def test_prices_go_by_the_name_without_vendor_and_date() -> None:
+def test_prices_are_found_without_vendor_and_date() -> None:
     assert find_list_price("openai/gpt-4o-2024-11-20") == Price(2.5, 10)
     assert find_list_price("claude-sonnet-4-5-20250929") == Price(3, 15)
     assert find_list_price("gpt-4o-audio-preview") is None
@@ -124,11 +124,11 @@ def test_prices_go_by_the_name_without_vendor_and_date() -> None:
     assert Price(2.5, 10).cost(1_000_000, 100_000) == pytest.approx(3.5)
 
 
-def test_one_key_is_not_sent_to_several_places(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_key_is_not_sent_to_several_servers(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MINE", "k")
     options = JudgeOptions(key_env="MINE")
     same = "panel:openai:a@http://h:1/v1+openai:b@http://h:1/v1"
     assert len(open_judges(same, options)) == 2
     for spec in ("panel:openai:a@http://h:1/v1+openai:b@http://i:1/v1", "panel:openai:gpt-4o+openai:b@http://i:1/v1"):
-        with pytest.raises(CrevalError, match="at different places"):
+        with pytest.raises(CrevalError, match="different providers or addresses"):
             open_judges(spec, options)

@@ -1,4 +1,4 @@
-"""Models that run here, tried with a tiny one of random weights in the real format."""
+"""Judges in this process, with a tiny model of random weights in the real format."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def local(model: Path, **parameters: Any) -> LocalJudge:
     return LocalJudge(f"hf:{model}", str(model), parameters={"max_tokens": 6} | parameters)
 
 
-def test_a_batch_gives_what_each_would_give_alone(model: Path) -> None:
+def test_batched_answers_equal_single_ones(model: Path) -> None:
     texts = ["Is it red?", "Is there exactly one hat in the picture, and is it blue?", "No?"]
     together = answers(local(model, batch_size=3), [request(text) for text in texts])
     alone = [answers(local(model, batch_size=1), [request(text)])[0] for text in texts]
@@ -63,7 +63,7 @@ def test_a_batch_gives_what_each_would_give_alone(model: Path) -> None:
     assert all(0 < (answer.tokens_out or 0) <= 6 for answer in together)
 
 
-def test_several_choices_differ_when_drawn(model: Path) -> None:
+def test_sampled_completions_differ(model: Path) -> None:
     (answer,) = answers(local(model, temperature=2.0), [request(choices=6)])
     assert len(answer.completions) == 6
     assert len({choice.text for choice in answer.completions}) > 1
@@ -76,11 +76,11 @@ def test_log_probabilities(model: Path) -> None:
     for position in choice.logprobs:
         assert len(position.alternatives) == 20
         assert sum(pow(2.718281828, value) for _, value in position.alternatives) <= 1.0001
-        # The most probable token was taken.
+        # The most probable token was chosen.
         assert position.token == position.alternatives[0][0]
 
 
-def test_batches_get_smaller_for_want_of_memory(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_batches_shrink_if_memory_is_short(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     judge = local(model, batch_size=4)
     whole = LocalJudge._generate
 
@@ -91,10 +91,10 @@ def test_batches_get_smaller_for_want_of_memory(model: Path, monkeypatch: pytest
 
     monkeypatch.setattr(LocalJudge, "_generate", scarce)
     assert len(answers(judge, [request() for _ in range(4)])) == 4
-    assert "batches of 1" in judge.notes[-1]
+    assert "batch size reduced to 1" in judge.notes[-1]
 
 
-def test_one_request_that_fails_spoils_no_other(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failing_request_does_not_fail_the_others(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = LocalJudge._generate
 
     def picky(self: LocalJudge, requests: Any) -> Any:
@@ -115,7 +115,7 @@ def test_one_request_that_fails_spoils_no_other(model: Path, monkeypatch: pytest
     assert [isinstance(one, CallError) for one in found] == [False, True, False, False, False]
 
 
-def test_a_model_that_fails_is_a_fault(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_error_of_the_model_is_a_call_error(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(*_: Any) -> Any:
         raise RuntimeError("shape mismatch")
 
@@ -124,7 +124,7 @@ def test_a_model_that_fails_is_a_fault(model: Path, monkeypatch: pytest.MonkeyPa
         answers(local(model), [request()])
 
 
-def test_wrong_models_and_parameters_get_a_sentence(tmp_path: Path) -> None:
+def test_wrong_models_and_parameters_are_refused(tmp_path: Path) -> None:
     with pytest.raises(CrevalError, match="cannot be loaded"):
         answers(LocalJudge("hf:nowhere", str(tmp_path)), [request()])
     with pytest.raises(CrevalError, match="did you mean 'batch_size'"):

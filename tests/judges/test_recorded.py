@@ -52,7 +52,7 @@ def test_answers_are_found_by_metric_model_and_sample(tmp_path: Path) -> None:
         find_recorded_answers(tmp_path, ["IF"], ["a", "b"], only_models=["a"])
 
 
-def test_what_is_left_is_named_and_does_not_stop_the_rest(tmp_path: Path) -> None:
+def test_unmatched_and_ignored_files_are_listed(tmp_path: Path) -> None:
     for name in ("IF/A/a.json", "IF/A/b.JSON", "vq/A/a.json", "IF/.checkpoints/a.json"):
         put(tmp_path, name, "")
     (tmp_path / "IF" / "Empty").mkdir()
@@ -62,7 +62,7 @@ def test_what_is_left_is_named_and_does_not_stop_the_rest(tmp_path: Path) -> Non
         find_recorded_answers(tmp_path, ["IF", "VQ"], ["a", "b"])
 
 
-def test_folders_that_hold_no_answers_get_a_sentence(tmp_path: Path) -> None:
+def test_folders_without_answers_are_refused(tmp_path: Path) -> None:
     with pytest.raises(CrevalError, match="not a folder of recorded answers"):
         find_recorded_answers(tmp_path / "absent", ["IF"], ["a"])
     with pytest.raises(CrevalError, match="a folder for each metric"):
@@ -84,7 +84,7 @@ def test_both_forms_are_read(tmp_path: Path) -> None:
         assert reply.text == (RAW if name.endswith("txt") else None)
 
 
-def test_the_scripts_marks_for_no_answer_are_not_the_judges_words(tmp_path: Path) -> None:
+def test_the_scripts_marks_for_no_answer_are_not_answers(tmp_path: Path) -> None:
     for mark in ("未找到对应回答", "don't find model answers", ""):
         file = put(tmp_path, "IF/A/a.json", parsed(mark, "N/A"))
         _, verdicts = read_recorded_answers(tmp_path, file, QUESTIONS)
@@ -102,7 +102,7 @@ def test_the_scripts_marks_for_no_answer_are_not_the_judges_words(tmp_path: Path
         ("{}", "holds no answers"),
     ],
 )
-def test_a_file_without_answers_says_why(tmp_path: Path, content: str, reason: str) -> None:
+def test_a_file_without_answers_has_the_reason(tmp_path: Path, content: str, reason: str) -> None:
     file = put(tmp_path, "IF/A/a.json", content)
     reply, verdicts = read_recorded_answers(tmp_path, file, QUESTIONS)
     assert reply.status is VerdictStatus.FAILED
@@ -119,14 +119,14 @@ def test_other_json_is_read_as_a_reply(tmp_path: Path) -> None:
     assert [verdict.value for verdict in verdicts] == [1.0, None], "one question fewer than asked"
 
 
-def test_answers_to_other_questions_are_not_taken(tmp_path: Path) -> None:
+def test_answers_to_other_questions_are_ignored(tmp_path: Path) -> None:
     other = parsed("Yes", "No").replace("Is it 1?", "Were the dogs blue?")
     file = put(tmp_path, "IF/A/a.json", other.replace("Is it 2?", "Is it 1?"))
     _, verdicts = read_recorded_answers(tmp_path, file, QUESTIONS)
     assert [verdict.value for verdict in verdicts] == [None, None], "other words, another's words"
 
 
-def test_a_vanished_file_says_so(tmp_path: Path) -> None:
+def test_a_missing_file_is_reported(tmp_path: Path) -> None:
     (tmp_path / "IF" / "A").mkdir(parents=True)
     gone = RecordedFile("IF", "A", "a", "a.json")
     _, verdicts = read_recorded_answers(tmp_path, gone, QUESTIONS)

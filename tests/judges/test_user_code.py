@@ -111,12 +111,12 @@ def test_a_program_answers(tmp_path: Path) -> None:
         ("true '{output}", "unclosed"),
     ],
 )
-def test_templates_that_say_too_little(template: str, error: str) -> None:
+def test_incomplete_templates_are_refused(template: str, error: str) -> None:
     with pytest.raises(CrevalError, match=error):
         open_judges(f"command:{template}", JudgeOptions())
 
 
 def test_a_program_without_a_reply() -> None:
     (judge,) = open_judges(f"command:{sys.executable} -c pass {{output}}", JudgeOptions())
-    with pytest.raises(CallError, match="wrote none"):
+    with pytest.raises(CallError, match="wrote nothing"):
         ask(judge)

@@ -1,4 +1,4 @@
-"""A tiny image-text-to-text model of random weights, saved as real ones are."""
+"""A tiny image-text-to-text model of random weights, saved in the real format."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _TEMPLATE = (
 
 
 def write_tiny_model(folder: Path) -> Path:
-    """Write a LLaVA of a few thousand weights with its processor and tokenizer."""
+    """Write a LLaVA model of a few thousand weights, with its processor and tokenizer."""
     torch: Any = import_module("torch")
     transformers: Any = import_module("transformers")
     tokenizers: Any = import_module("tokenizers")

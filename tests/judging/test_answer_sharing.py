@@ -1,4 +1,4 @@
-"""Answers that a run has paid for are not bought again by another."""
+"""Sharing of answers between runs."""
 
 from __future__ import annotations
 
@@ -44,7 +44,9 @@ def values(run: Path) -> dict[tuple[str, str, str], float | None]:
         return {(a.edit.model, a.edit.sample, a.probe): a.value for a in opened.answers()}
 
 
-def test_a_second_run_asks_nothing_and_scores_alike(server: FakeServer, miniature: Path, tmp_path: Path) -> None:
+def test_a_second_run_makes_no_calls_and_has_the_same_scores(
+    server: FakeServer, miniature: Path, tmp_path: Path
+) -> None:
     from creval.providers.pricing import Price
 
     first = ask(server, miniature, tmp_path / "one", price=Price(2.5, 10))
@@ -59,7 +61,7 @@ def test_a_second_run_asks_nothing_and_scores_alike(server: FakeServer, miniatur
         assert (run.costs().calls, run.costs().cost, run.count_cached_replies()) == (0, 0.0, CALLS)
 
 
-def test_a_renamed_folder_and_a_copied_benchmark_ask_nothing(
+def test_a_renamed_folder_and_a_copied_benchmark_make_no_calls(
     server: FakeServer, miniature: Path, tmp_path: Path
 ) -> None:
     ask(server, miniature, tmp_path / "one")
@@ -77,18 +79,18 @@ def test_repeats_stay_independent(server: FakeServer, miniature: Path, tmp_path:
         counts = run.count_answers_by_voice()
         assert [repeat for _, repeat in counts] == [0, 1, 2]
         assert len(set(counts.values())) == 1
-    # The server gives both new repeats of a call as two choices of one.
+    # The server returns both new repeats as two completions of one call.
     assert more.progress.requests_sent == CALLS
     again = ask(server, miniature, tmp_path / "again", temperature=1.0, repeat=3)
     assert (again.progress.requests_sent, again.progress.shared) == (0, 3 * CALLS)
 
 
-def test_no_cache_asks_all(server: FakeServer, miniature: Path, tmp_path: Path) -> None:
+def test_without_cache_all_calls_are_made(server: FakeServer, miniature: Path, tmp_path: Path) -> None:
     ask(server, miniature, tmp_path / "one")
     assert ask(server, miniature, tmp_path / "two", cache=False).progress.requests_sent == CALLS
 
 
-def test_a_run_without_cache_leaves_nothing_to_others(server: FakeServer, miniature: Path, tmp_path: Path) -> None:
+def test_a_run_without_cache_shares_nothing(server: FakeServer, miniature: Path, tmp_path: Path) -> None:
     ask(server, miniature, tmp_path / "one", cache=False)
     assert not answer_cache_path().exists()
 
@@ -105,7 +107,7 @@ def test_a_run_without_cache_leaves_nothing_to_others(server: FakeServer, miniat
     ],
     ids=lambda other: next(iter(other)),
 )
-def test_what_is_asked_otherwise_is_asked(
+def test_other_settings_are_not_answered_from_the_cache(
     server: FakeServer, miniature: Path, tmp_path: Path, other: dict[str, Any]
 ) -> None:
     ask(server, miniature, tmp_path / "one", limit=1)
@@ -113,7 +115,7 @@ def test_what_is_asked_otherwise_is_asked(
     assert (again.progress.shared, again.progress.requests_sent > 0) == (0, True)
 
 
-def test_another_image_is_asked_about(server: FakeServer, miniature: Path, tmp_path: Path) -> None:
+def test_another_image_is_not_answered_from_the_cache(server: FakeServer, miniature: Path, tmp_path: Path) -> None:
     edits = shutil.copytree(miniature / "edits" / "Keeper", tmp_path / "Keeper")
     ask(server, miniature, tmp_path / "one", edits)
     with open_run(tmp_path / "one") as run:
@@ -123,7 +125,9 @@ def test_another_image_is_asked_about(server: FakeServer, miniature: Path, tmp_p
     assert (again.progress.requests_sent, again.progress.shared) == (3, CALLS // 2 - 3)
 
 
-def test_another_model_of_judge_is_asked(server: FakeServer, miniature: Path, tmp_path: Path) -> None:
+def test_another_judge_model_is_not_answered_from_the_cache(
+    server: FakeServer, miniature: Path, tmp_path: Path
+) -> None:
     ask(server, miniature, tmp_path / "one")
     spec = f"openai:other@{server.url}/v1"  # type: ignore[attr-defined]
     edits = [miniature / "edits" / model for model in MODELS]
@@ -131,12 +135,12 @@ def test_another_model_of_judge_is_asked(server: FakeServer, miniature: Path, tm
     assert again.progress.requests_sent == CALLS
 
 
-def test_asking_again_what_was_left_open_really_asks(server: FakeServer, miniature: Path, tmp_path: Path) -> None:
+def test_unanswered_questions_are_really_asked_again(server: FakeServer, miniature: Path, tmp_path: Path) -> None:
     server.skipped_phrase = "proportions"  # one question of each edit's VC
     first = ask(server, miniature, tmp_path / "one")
     assert first.unanswered == 8
     before = server.stats["requests"]
-    ask(server, miniature, tmp_path / "one")  # a rerun asks each of them as often as allowed
+    ask(server, miniature, tmp_path / "one")  # a rerun asks each of them up to the limit
     assert server.stats["requests"] - before == 8 * 3
     before = server.stats["requests"]
     again = ask(server, miniature, tmp_path / "two")
@@ -145,13 +149,13 @@ def test_asking_again_what_was_left_open_really_asks(server: FakeServer, miniatu
     server.skipped_phrase = ""
     healed = ask(server, miniature, tmp_path / "two")
     assert (healed.unanswered, healed.progress.requests_sent) == (0, 8)
-    # Now others need not ask for these either.
+    # Now other runs get these from the cache, too.
     third = ask(server, miniature, tmp_path / "three")
     assert (third.unanswered, third.progress.requests_sent) == (0, 0)
     assert values(tmp_path / "three") == values(tmp_path / "two")
 
 
-def test_refusals_and_faults_are_not_shared(server: FakeServer, miniature: Path, tmp_path: Path) -> None:
+def test_refusals_and_errors_are_not_shared(server: FakeServer, miniature: Path, tmp_path: Path) -> None:
     server.fault_rate, server.fault_kinds = 1.0, ("refusal", "content filter", "empty", "length", "garbled")
     ask(server, miniature, tmp_path / "one", retries=0)
     with open_run(tmp_path / "one") as run:
@@ -171,7 +175,7 @@ def test_log_probabilities_are_shared(server: FakeServer, miniature: Path, tmp_p
 
 
 @pytest.mark.parametrize("broken", ["text", "torn", "newer", "folder", "no folder"])
-def test_a_cache_that_cannot_be_used_stops_nothing(
+def test_an_unusable_cache_does_not_stop_a_run(
     server: FakeServer, miniature: Path, tmp_path: Path, broken: str
 ) -> None:
     ask(server, miniature, tmp_path / "one", limit=1)
@@ -196,7 +200,7 @@ def test_a_cache_that_cannot_be_used_stops_nothing(
     assert len([note for note in again.notes if "the cache of answers" in note]) == 1
 
 
-def test_the_cache_is_private_and_its_folder_too(server: FakeServer, miniature: Path, tmp_path: Path) -> None:
+def test_the_cache_and_its_folder_are_private(server: FakeServer, miniature: Path, tmp_path: Path) -> None:
     ask(server, miniature, tmp_path / "one", limit=1)
     path = answer_cache_path()
     assert (path.stat().st_mode & 0o777, path.parent.stat().st_mode & 0o777) == (0o600, 0o700)

@@ -1,4 +1,4 @@
-"""A run whose own judge or metric has changed: its answers are not mixed unless a user says so."""
+"""Runs with a user's judge or metric that has changed."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from creval.touchstone.builder import build_touchstone
 
 
 class Both(Protocol):
-    """One question, and one measurement by a program."""
+    """Protocol with one question, and one measurement by a program."""
 
     name = "own-code"
 
@@ -61,7 +61,7 @@ def _own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Non
 
 
 def run_of(answer: int, value: float, samples: int | None = None, **settings: bool) -> JudgeRun:
-    """A run with a judge that gives this answer, and a metric that gives this value."""
+    """Make a run with a judge that returns this answer, and a metric that returns this value."""
     Path("own_judge.py").write_text(f"def answer(questions):\n    return [{answer}] * len(questions)\n")
     Path("measure.py").write_text(f"import sys\nopen(sys.argv[2], 'w').write('{value}')\n")
     metric = f"command:{sys.executable} measure.py {{edit}} {{output}}"
@@ -73,13 +73,13 @@ def run_of(answer: int, value: float, samples: int | None = None, **settings: bo
 
 
 def stored() -> dict[str, Counter[float | None]]:
-    """The values in the run, by metric."""
+    """Return the values in the run, by metric."""
     with open_run("run") as run:
         rows = [(row.probe, row.value) for row in run.answers()]
     return {probe: Counter(value for other, value in rows if other == probe) for probe, _ in rows}
 
 
-def test_a_changed_judge_and_a_changed_metric_are_asked_about() -> None:
+def test_a_changed_judge_or_metric_needs_a_choice() -> None:
     run_of(2, 0.25, samples=2).run()
     assert stored() == {"asked": {2.0: 2}, "measure": {0.25: 2}}
     for answer, value, name in (
@@ -104,11 +104,11 @@ def test_old_answers_are_kept_or_asked_for_again() -> None:
     assert not any(redone.read_answered().values())
     done = redone.run()
     assert stored() == {"asked": {4.0: 2}, "measure": {0.75: 2}}
-    assert any("answered is dropped, and asked for again" in note for note in done.notes)
+    assert any("are deleted, and asked for again" in note for note in done.notes)
     assert run_of(4, 0.75, samples=2, redo=True).run().progress.requests_sent == 0, "what was redone is not redone"
 
 
-def test_the_commits_of_models_from_the_hub_are_kept_with_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_commits_of_models_from_the_hub_are_stored_with_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
     for commit, notes in (
         ("abc", []),
         ("def", ["org/m was loaded from the hub at commit abc before, and now at def."]),

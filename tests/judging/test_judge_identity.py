@@ -1,4 +1,4 @@
-"""A judge is its model, wherever it is served; the rehearsal server is nobody's judge."""
+"""Identity of judges: a model at any address is one judge; the rehearsal server is separate."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ def ask(bench: Path, run: Path, spec: str, limit: int = 2) -> JudgeSummary:
         ("", ""),
     ],
 )
-def test_an_address_is_no_part_of_a_judge(spec: str, identity: str) -> None:
+def test_an_address_is_not_part_of_a_judges_identity(spec: str, identity: str) -> None:
     assert judge_identity(spec) == identity
     assert judge_identity(identity) == identity
 
 
-def test_a_run_goes_on_at_another_address(miniature: Path, tmp_path: Path) -> None:
+def test_a_run_can_be_resumed_at_another_address(miniature: Path, tmp_path: Path) -> None:
     first, second = FakeServer(), FakeServer()
     with serving(first.app()) as one, serving(second.app()) as other:
         ask(miniature, tmp_path / "run", f"openai:fake@{one}/v1")
@@ -58,8 +58,8 @@ def test_a_run_goes_on_at_another_address(miniature: Path, tmp_path: Path) -> No
         assert run.manifest["judge_addresses"] == sorted([f"{one}/v1", f"{other}/v1"])
 
 
-def test_a_run_whose_voices_have_an_address_goes_on_under_them(miniature: Path, tmp_path: Path) -> None:
-    """As older versions wrote them."""
+def test_stored_names_with_an_address_are_kept(miniature: Path, tmp_path: Path) -> None:
+    """Older versions stored names with addresses."""
     server = FakeServer()
     with serving(server.app()) as url:
         ask(miniature, tmp_path / "run", f"openai:fake@{url}/v1")
@@ -75,7 +75,7 @@ def test_a_run_whose_voices_have_an_address_goes_on_under_them(miniature: Path, 
         assert list(run.count_answers_by_voice()) == [(old, 0)]
 
 
-def test_answers_of_a_providers_model_and_of_a_namesake_elsewhere_are_not_shared() -> None:
+def test_answers_of_a_custom_server_are_not_shared_with_a_provider() -> None:
     def key(spec: str) -> bytes | None:
         (opened,) = open_judges(spec, JudgeOptions(key_optional=True))
         return opened.cache_key(JudgeRequest([], "Q1: Is it red?", YES_NO, ["Q1"]))
@@ -85,18 +85,18 @@ def test_answers_of_a_providers_model_and_of_a_namesake_elsewhere_are_not_shared
     assert key("openai:gpt-4o") != key("openai:gpt-4o@http://one:8000/v1")
 
 
-def test_a_panel_does_not_ask_one_model_at_two_addresses() -> None:
-    with pytest.raises(CrevalError, match="A model at two addresses is one judge"):
+def test_a_panel_with_one_model_at_two_addresses_is_refused() -> None:
+    with pytest.raises(CrevalError, match="A model at two addresses counts as one judge"):
         open_judges("panel:openai:m@http://a/v1+openai:m@http://b/v1", JudgeOptions())
 
 
 @pytest.fixture
 def rehearsing() -> FakeServer:
-    """The server as `creval fake-server` runs it."""
+    """The server of `creval fake-server`."""
     return FakeServer(marked=True)
 
 
-def test_the_rehearsal_server_is_no_judge(miniature: Path, tmp_path: Path, rehearsing: FakeServer) -> None:
+def test_the_rehearsal_server_is_refused_as_a_judge(miniature: Path, tmp_path: Path, rehearsing: FakeServer) -> None:
     named = "rehearsal server.*name it rehearsal:gpt-4o@http://127.0.0.1:"
     with serving(rehearsing.app()) as url, pytest.raises(CrevalError, match=named):
         ask(miniature, tmp_path / "run", f"openai:gpt-4o@{url}/v1")
@@ -104,12 +104,12 @@ def test_the_rehearsal_server_is_no_judge(miniature: Path, tmp_path: Path, rehea
         assert run.count_answers_by_voice() == {}
 
 
-def test_a_server_that_is_not_the_rehearsal_one_is_no_rehearsal(miniature: Path, tmp_path: Path) -> None:
+def test_another_server_is_refused_as_a_rehearsal(miniature: Path, tmp_path: Path) -> None:
     with serving(FakeServer().app()) as url, pytest.raises(CrevalError, match="is not creval's rehearsal server"):
         ask(miniature, tmp_path / "run", f"rehearsal:m@{url}/v1")
 
 
-def test_rehearsal_answers_and_a_judges_are_never_in_one_run(
+def test_rehearsal_and_real_answers_are_never_in_one_run(
     miniature: Path, tmp_path: Path, rehearsing: FakeServer
 ) -> None:
     with serving(rehearsing.app()) as url, serving(FakeServer().app()) as real:
@@ -132,9 +132,7 @@ def test_rehearsal_answers_are_never_shared(miniature: Path, tmp_path: Path, reh
     assert AnswerCache().list_judges() == []
 
 
-def test_rehearsal_answers_are_marked_wherever_they_are_shown(
-    miniature: Path, tmp_path: Path, rehearsing: FakeServer
-) -> None:
+def test_rehearsal_answers_are_marked_everywhere(miniature: Path, tmp_path: Path, rehearsing: FakeServer) -> None:
     run = tmp_path / "run"
     with serving(rehearsing.app()) as url:
         edits = [miniature / "edits" / "Keeper", miniature / "edits" / "Careful"]

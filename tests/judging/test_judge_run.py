@@ -1,4 +1,4 @@
-"""A run from judges: all is asked, nothing lost, nothing asked twice."""
+"""Runs of judges: every question is asked once, and no answer is lost."""
 
 from __future__ import annotations
 
@@ -84,14 +84,14 @@ def test_everything_is_asked_once(miniature: Path, tmp_path: Path, way: str, cal
         assert (cell.scored, cell.total) == (90, 90)
 
 
-def test_answers_do_not_depend_on_how_many_are_asked_at_once(miniature: Path, tmp_path: Path) -> None:
+def test_answers_do_not_depend_on_concurrency(miniature: Path, tmp_path: Path) -> None:
     for name, at_once in (("one", 1), ("many", 16)):
         judged(miniature, tmp_path / name, FakeServer(latency=0.001), concurrency=at_once, limit=6)
     assert verdicts(tmp_path / "one") == verdicts(tmp_path / "many")
 
 
 class Shuffling(FakeServer):
-    """Answers when it likes."""
+    """Server that replies in random order."""
 
     async def reply(self, request: Any, body: Any, asked: ChatQuery) -> web.StreamResponse:
         await asyncio.sleep(0.05 * random.random())
@@ -126,7 +126,7 @@ def test_results_do_not_depend_on_the_order_of_completion(miniature: Path, tmp_p
     assert found[0].count("\nsample,") > 8
 
 
-def test_a_second_time_nothing_is_asked(miniature: Path, tmp_path: Path) -> None:
+def test_a_second_run_makes_no_calls(miniature: Path, tmp_path: Path) -> None:
     server = FakeServer()
     with spec_of(server) as spec:
         ask(miniature, tmp_path / "run", spec, limit=4)
@@ -141,11 +141,11 @@ def test_a_second_time_nothing_is_asked(miniature: Path, tmp_path: Path) -> None
         assert server.stats["requests"] == 108
 
 
-def test_what_stays_open_is_asked_alone_and_named(miniature: Path, tmp_path: Path) -> None:
+def test_unanswered_questions_are_asked_alone_and_reported(miniature: Path, tmp_path: Path) -> None:
     server = FakeServer(skipped_phrase="proportions")
     with spec_of(server) as spec:
         done = ask(miniature, tmp_path / "run", spec, limit=3)
-        # For each of six edits three calls, and the one question twice more.
+        # Three calls for each of six edits, and two more for the one question.
         assert server.stats["requests"] == 6 * 3 + 6 * 2
         assert done.unanswered == 6
         assert done.reasons == [("missing: the reply says nothing about the question", 6)]
@@ -155,7 +155,7 @@ def test_what_stays_open_is_asked_alone_and_named(miniature: Path, tmp_path: Pat
         with open_run(tmp_path / "run") as run:
             cell = score(run, resamples=100).cell("Keeper", "VC")
             assert (cell.scored, cell.total) == (12, 15)
-        # A rerun asks it once more, and nothing else.
+        # A rerun asks only this question, once more.
         ask(miniature, tmp_path / "run", spec, limit=3)
         assert server.stats["requests"] == 30 + 6 * 3
         server.skipped_phrase = ""
@@ -163,24 +163,24 @@ def test_what_stays_open_is_asked_alone_and_named(miniature: Path, tmp_path: Pat
 
 
 @pytest.mark.parametrize("kind", [kind for kind in FAULT_KINDS if kind != "timeout"])
-def test_every_kind_of_fault_is_survived(miniature: Path, tmp_path: Path, kind: str) -> None:
+def test_a_run_survives_every_kind_of_error(miniature: Path, tmp_path: Path, kind: str) -> None:
     judged(miniature, tmp_path / "clean", limit=5)
     faulty = FakeServer(fault_rate=0.3, fault_kinds=[kind], seed=5)
-    faulty.seed = 0  # the same answers, other faults
+    faulty.seed = 0  # the same answers with other errors
     done = judged(miniature, tmp_path / "faulty", faulty, limit=5, retries=12)
     assert faulty.stats[kind] > 2
     assert done.unanswered == 0
     assert verdicts(tmp_path / "faulty") == verdicts(tmp_path / "clean")
 
 
-def test_a_call_that_hangs_is_made_again(miniature: Path, tmp_path: Path) -> None:
+def test_a_hanging_call_is_retried(miniature: Path, tmp_path: Path) -> None:
     server = FakeServer(fault_rate=0.2, fault_kinds=["timeout"], stall_seconds=60)
     done = judged(miniature, tmp_path / "run", server, limit=5, timeout=0.5)
     assert done.unanswered == 0
     assert done.progress.error_counts["timeout"] == server.stats["timeout"] > 0
 
 
-def test_where_nothing_helps_each_question_has_its_reason(miniature: Path, tmp_path: Path) -> None:
+def test_each_unanswered_question_has_a_reason(miniature: Path, tmp_path: Path) -> None:
     class Refusing(FakeServer):
         async def reply(self, request: web.Request, body: Any, asked: ChatQuery) -> web.StreamResponse:
             kind = "refusal" if "background" in json.dumps(body["messages"][0]["content"][-1]) else ""
@@ -189,7 +189,7 @@ def test_where_nothing_helps_each_question_has_its_reason(miniature: Path, tmp_p
             return await super().reply(request, body, asked)
 
     done = judged(miniature, tmp_path / "run", Refusing(), limit=2)
-    # The metric is asked twice, then its questions one by one: only the one is refused.
+    # The metric's questions are asked together twice, then one by one: only one is refused.
     assert done.unanswered == 4
     ((reason, count),) = done.reasons
     assert count == 4
@@ -207,7 +207,7 @@ def test_a_wrong_key_stops_at_once(miniature: Path, tmp_path: Path) -> None:
     assert server.stats["requests"] <= 8
 
 
-def test_requests_that_are_all_refused_stop_the_run(miniature: Path, tmp_path: Path) -> None:
+def test_a_run_stops_if_all_requests_are_rejected(miniature: Path, tmp_path: Path) -> None:
     class Picky(FakeServer):
         async def reply(self, *_: Any) -> web.StreamResponse:
             return web.json_response({"error": {"message": "top_p must be odd"}}, status=400)
@@ -233,7 +233,7 @@ def test_a_server_that_goes_down_stops_the_run(
     assert len(verdicts(tmp_path / "run")) >= 20 * 5, "what was answered is kept"
 
 
-def test_nobody_there(miniature: Path, tmp_path: Path) -> None:
+def test_an_unreachable_server_stops_the_run(miniature: Path, tmp_path: Path) -> None:
     with pytest.raises(CrevalError, match="cannot be reached"):
         ask(miniature, tmp_path / "run", "openai:m@http://127.0.0.1:9/v1")
 
@@ -254,7 +254,7 @@ def test_the_budget_is_kept(miniature: Path, tmp_path: Path) -> None:
             ask(miniature, tmp_path / "other", spec, budget=5.0)
 
 
-def test_repeats_through_choices_or_one_by_one(miniature: Path, tmp_path: Path) -> None:
+def test_repeats_in_one_call_or_one_by_one(miniature: Path, tmp_path: Path) -> None:
     class Single(FakeServer):
         def build_reply(self, body: Any, asked: ChatQuery) -> dict[str, Any]:
             return super().build_reply(body, asked._replace(choice_count=1))
@@ -269,12 +269,12 @@ def test_repeats_through_choices_or_one_by_one(miniature: Path, tmp_path: Path) 
             tmp_path / name, "SELECT repeat, count(*) FROM verdicts JOIN voices ON voices.id = voice GROUP BY 1"
         )
         assert counts == [(0, 60), (1, 60), (2, 60)]
-    # Three answers to a question are reduced to the majority's when scoring.
+    # Scoring reduces three answers to a question to their majority.
     with open_run(tmp_path / "several") as run:
         assert all(value in (0.0, 1.0) for _, values in run.values_by_edit() for value in values.values())
 
 
-def test_a_panel_keeps_each_judges_verdict_and_a_tie_is_no_answer(miniature: Path, tmp_path: Path) -> None:
+def test_a_panel_stores_each_judges_verdict_and_a_tie_is_unanswered(miniature: Path, tmp_path: Path) -> None:
     with spec_of(FakeServer(seed=1), "a") as first, spec_of(FakeServer(seed=2), "b") as second:
         panel = f"panel:{first}+{second}"
         warnings = JudgeRun(open_benchmark(miniature), folders(miniature), panel, "x").warnings()
@@ -293,7 +293,7 @@ def test_a_panel_keeps_each_judges_verdict_and_a_tie_is_no_answer(miniature: Pat
     assert any("can tie" in note for note in warnings)
 
 
-def test_a_panel_that_is_not_complete_says_so(miniature: Path, tmp_path: Path) -> None:
+def test_an_incomplete_panel_is_reported(miniature: Path, tmp_path: Path) -> None:
     with spec_of(FakeServer(), "a") as first:
         panel = f"panel:{first}+openai:b@http://127.0.0.1:9/v1"
         with pytest.raises(CrevalError, match="cannot be reached"):
@@ -303,7 +303,7 @@ def test_a_panel_that_is_not_complete_says_so(miniature: Path, tmp_path: Path) -
     assert "Of 2 answers to each question not all are there" in notes[0]
 
 
-def test_log_probabilities_are_the_value(miniature: Path, tmp_path: Path) -> None:
+def test_values_come_from_log_probabilities(miniature: Path, tmp_path: Path) -> None:
     done = judged(miniature, tmp_path / "run", batch_by="question", logprobs=True, limit=2)
     assert done.unanswered == 0
     values = [value for _, value in verdicts(tmp_path / "run").values()]
@@ -322,14 +322,14 @@ def test_log_probabilities_are_the_value(miniature: Path, tmp_path: Path) -> Non
 
     with pytest.raises(CrevalError, match="sent no log-probabilities"):
         judged(miniature, tmp_path / "other", Silent(), batch_by="question", logprobs=True)
-    # Refusals and empty replies have none, and are no reason to stop.
+    # Refusals and empty replies have no log-probabilities, and do not stop the run.
     kinds = ["refusal", "empty", "length"]
     faulty = FakeServer(fault_rate=0.3, fault_kinds=kinds)
     done = judged(miniature, tmp_path / "faulty", faulty, batch_by="question", logprobs=True, limit=2, retries=9)
     assert done.unanswered == 0
 
 
-def test_a_run_is_asked_in_one_way(miniature: Path, tmp_path: Path) -> None:
+def test_a_run_has_one_set_of_settings(miniature: Path, tmp_path: Path) -> None:
     with spec_of(FakeServer()) as spec, spec_of(FakeServer(), "another") as other:
         ask(miniature, tmp_path / "run", spec, limit=1)
         for changed, sentence in (
@@ -355,16 +355,18 @@ def test_a_run_is_asked_in_one_way(miniature: Path, tmp_path: Path) -> None:
         "{{images}} By {{instruction}}. {{questions}} {{format}}",
     ],
 )
-def test_a_text_that_tells_the_instruction_is_not_put_without(miniature: Path, tmp_path: Path, text: str) -> None:
+def test_a_prompt_with_the_instruction_is_refused_if_it_is_hidden(miniature: Path, tmp_path: Path, text: str) -> None:
     (tmp_path / "judge.md").write_text(text)
     with spec_of(FakeServer()) as spec:
-        with pytest.raises(CrevalError, match=r"judge\.md tells the instruction"):
+        with pytest.raises(
+            CrevalError, match=r"the prompt 'judge' has \{\{instruction\}\} in a paragraph with other text"
+        ):
             ask(miniature, tmp_path / "run", spec, limit=1, prompts=str(tmp_path))
         shown = ask(miniature, tmp_path / "run", spec, limit=1, prompts=str(tmp_path), show_instruction=True)
     assert shown.progress.requests_sent > 0
 
 
-def test_images_that_are_absent_or_broken_are_said_and_never_scored(miniature: Path, tmp_path: Path) -> None:
+def test_missing_or_broken_images_are_reported_and_never_scored(miniature: Path, tmp_path: Path) -> None:
     edits = tmp_path / "Poor"
     edits.mkdir()
     names = sorted(path.name for path in (miniature / "edits" / "Keeper").iterdir())
@@ -385,7 +387,7 @@ def test_images_that_are_absent_or_broken_are_said_and_never_scored(miniature: P
         assert (cell.scored, cell.total) == (15, 90), "what was not asked shows in the coverage"
 
 
-def test_images_go_as_they_are_or_fitted(miniature: Path, tmp_path: Path) -> None:
+def test_images_are_sent_unchanged_or_resized(miniature: Path, tmp_path: Path) -> None:
     class Keeping(FakeServer):
         def __init__(self) -> None:
             super().__init__()
@@ -403,7 +405,7 @@ def test_images_go_as_they_are_or_fitted(miniature: Path, tmp_path: Path) -> Non
     assert fitted.urls == {"data:image/jpeg;base64"}
 
 
-def test_everything_that_was_asked_can_be_found_again(miniature: Path, tmp_path: Path) -> None:
+def test_every_request_can_be_reconstructed(miniature: Path, tmp_path: Path) -> None:
     judged(miniature, tmp_path / "run", limit=1)
     with open_run(tmp_path / "run") as run:
         manifest = run.manifest
@@ -419,7 +421,7 @@ def test_everything_that_was_asked_can_be_found_again(miniature: Path, tmp_path:
     assert "as the images show" in reply
 
 
-def test_an_estimate_before_anything_is_spent(miniature: Path, tmp_path: Path) -> None:
+def test_an_estimate_before_the_first_call(miniature: Path, tmp_path: Path) -> None:
     benchmark = open_benchmark(miniature)
     settings = Settings(batch_by="metric", price=Price(2.5, 10), concurrency=10)
     server = FakeServer()
@@ -429,7 +431,7 @@ def test_an_estimate_before_anything_is_spent(miniature: Path, tmp_path: Path) -
         assert server.stats["requests"] == 0
         assert not (tmp_path / "run").exists()
         assert (made.calls, made.cached, made.images) == (108, 0, 216)
-        # Two pictures of 96 x 96 cost 255 tokens each; the text comes on top.
+        # Two images of 96 x 96 cost 255 tokens each, plus the text.
         assert 108 * 510 < made.tokens_in < 108 * 1200
         assert made.tokens_out == 540 * 45
         expected = (made.tokens_in * 2.5 + made.tokens_out * 10) / 1e6
@@ -452,7 +454,7 @@ def test_from_inside_a_running_loop(miniature: Path, tmp_path: Path) -> None:
     assert asyncio.run(notebook()).unanswered == 0
 
 
-def test_a_judge_that_wrote_the_benchmark_is_named(miniature: Path, tmp_path: Path) -> None:
+def test_a_judge_that_wrote_the_benchmark_is_warned_about(miniature: Path, tmp_path: Path) -> None:
     from dataclasses import replace
 
     benchmark = open_benchmark(miniature)
@@ -469,15 +471,15 @@ def test_a_judge_that_wrote_the_benchmark_is_named(miniature: Path, tmp_path: Pa
 
 
 def test_a_budget_is_used_to_the_full(miniature: Path, tmp_path: Path) -> None:
-    """What is only set aside for calls under way does not end a run."""
+    """Money that is only reserved for in-flight calls does not end a run."""
     price = Price(1.0, 1.0)
     server = FakeServer(latency=0.01)
     done = judged(miniature, tmp_path / "run", server, price=price, budget=0.13, concurrency=32, batch_by="sample")
-    # 36 calls that cost 0.0012 each are guessed at 0.0015: all fit, but never all at once.
+    # 36 calls cost 0.0012 each and are estimated at 0.0015: all fit, but not all at once.
     assert (done.stopped, done.unanswered, server.stats["requests"]) == ("", 0, 36)
 
 
-def test_what_a_filter_declines_does_not_end_a_rerun(miniature: Path, tmp_path: Path) -> None:
+def test_refusals_of_a_content_filter_do_not_end_a_rerun(miniature: Path, tmp_path: Path) -> None:
     class Filtered(FakeServer):
         async def reply(self, request: web.Request, body: Any, asked: ChatQuery) -> web.StreamResponse:
             if any("background" in question for question in asked.questions.values()):
@@ -493,9 +495,7 @@ def test_what_a_filter_declines_does_not_end_a_rerun(miniature: Path, tmp_path: 
             assert done.reasons[0][0].startswith("refused: content filter")
 
 
-def test_a_bug_does_not_cost_others_their_answers(
-    miniature: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_bug_does_not_lose_other_answers(miniature: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     real = read_verdicts
     calls: list[int] = []
 
@@ -512,7 +512,7 @@ def test_a_bug_does_not_cost_others_their_answers(
     assert len(verdicts(tmp_path / "run")) == 5 * (server.stats["requests"] - 1)
 
 
-def test_a_panel_goes_on_to_keep_what_is_under_way_when_one_cannot_be_opened(miniature: Path, tmp_path: Path) -> None:
+def test_in_flight_answers_of_a_panel_are_stored_if_a_judge_cannot_be_opened(miniature: Path, tmp_path: Path) -> None:
     server = FakeServer(latency=0.05)
     sentence = "no folder|needs torch"
     with spec_of(server) as spec, pytest.raises(CrevalError, match=sentence):
@@ -520,7 +520,7 @@ def test_a_panel_goes_on_to_keep_what_is_under_way_when_one_cannot_be_opened(min
     assert len(verdicts(tmp_path / "run")) == 5 * server.stats["requests"]
 
 
-def test_names_that_are_no_text_are_cleaned_once(miniature: Path, tmp_path: Path) -> None:
+def test_invalid_characters_in_names_are_replaced_once(miniature: Path, tmp_path: Path) -> None:
     server = FakeServer()
     folder = os.fsdecode(os.fsencode(tmp_path) + b"/mod\xffel")
     shutil.copytree(miniature / "edits" / "Keeper", folder)
@@ -534,7 +534,7 @@ def test_names_that_are_no_text_are_cleaned_once(miniature: Path, tmp_path: Path
         assert score(run, resamples=100).models == ("mod?el",)
 
 
-def test_calls_are_one_number_everywhere(miniature: Path, tmp_path: Path) -> None:
+def test_the_number_of_calls_is_the_same_everywhere(miniature: Path, tmp_path: Path) -> None:
     run = tmp_path / "run"
     with spec_of(FakeServer(fault_rate=0.1, fault_kinds=("server error",), seed=4)) as spec:
         done = ask(miniature, run, spec, repeat=3, limit=2)

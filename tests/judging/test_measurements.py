@@ -1,4 +1,4 @@
-"""Measurements in a run: kept like answers, counted where there is none, made once."""
+"""Measurements in a run: stored like answers, made once, missing ones counted."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ from tests.serving import serving
 
 @pytest.fixture
 def bench(tmp_path: Path) -> Path:
-    """Four samples: a box over half the picture, over all of it, none at all, and a global step."""
+    """Four samples: a box over half the image, over all of it, no box, and a global step."""
     boxes: list[Any] = [[0, 0, 16, 32], [0, 0, 99, 99], "not detected"]
     three: dict[str, Any] = {}
     three_global: dict[str, Any] = {}
@@ -86,7 +86,7 @@ def run_of(bench: Path, edits: Path, run: Path, spec: str = "", **chosen: Any) -
 MEASURED: dict[str, Any] = {"metrics": ("L1", "L2")}
 
 
-def test_measured_without_a_judge_and_counted_where_not(bench: Path, edits: Path) -> None:
+def test_measurements_without_a_judge(bench: Path, edits: Path) -> None:
     run = bench / "run"
     done = run_of(bench, edits, run, **MEASURED)
     assert (done.expected_answers, done.measured_edits, done.share_unanswered) == (0, 1, 0.0)
@@ -108,17 +108,17 @@ def test_measured_without_a_judge_and_counted_where_not(bench: Path, edits: Path
         assert "0.2000" in table
 
 
-def test_where_nothing_could_be_measured_nothing_came(bench: Path, edits: Path) -> None:
+def test_all_values_are_missing_if_nothing_can_be_measured(bench: Path, edits: Path) -> None:
     (edits / "1.png").unlink()
     done = run_of(bench, edits, bench / "run", **MEASURED)
     assert (done.measured_edits, done.failed_edits, done.share_unanswered) == (0, 0, 1.0)
     assert len(done.unmeasured_reasons) == 2
     typed = creval("judge", bench, "--edits", edits, "--run", bench / "a", "--metrics", "L1,L2")
     assert typed.returncode == 1
-    assert "100.0 % of what was wanted did not come: exit status 1" in typed.stderr
+    assert "100.0 % of the answers are missing, more than --max-unanswered allows: exit status 1" in typed.stderr
 
 
-def test_asked_first_and_measured_later_or_the_other_way_round(bench: Path, edits: Path) -> None:
+def test_judging_and_measuring_in_either_order(bench: Path, edits: Path) -> None:
     server = FakeServer()
     with serving(server.app()) as url:
         spec = f"openai:m@{url}/v1"
@@ -141,12 +141,12 @@ def test_asked_first_and_measured_later_or_the_other_way_round(bench: Path, edit
         assert tables.visible_columns(card) == ["score", "L1", "L2"]
 
 
-def test_without_a_judge_only_what_is_measured(bench: Path, edits: Path) -> None:
+def test_a_run_without_a_judge_only_measures(bench: Path, edits: Path) -> None:
     with pytest.raises(CrevalError, match="give `judge`"):
         run_of(bench, edits, bench / "run")
 
 
-def test_images_that_changed_are_measured_anew(bench: Path, edits: Path) -> None:
+def test_changed_images_are_measured_again(bench: Path, edits: Path) -> None:
     run_of(bench, edits, bench / "run", **MEASURED)
     time.sleep(0.01)
     Image.new("RGB", (32, 32), (255, 255, 255)).save(edits / "1.png")
@@ -156,19 +156,19 @@ def test_images_that_changed_are_measured_anew(bench: Path, edits: Path) -> None
         assert score(run, resamples=50).cell("Model", "L1").value == pytest.approx(1.0)
 
 
-def test_a_image_that_cannot_be_opened_is_counted(bench: Path, edits: Path) -> None:
+def test_an_image_that_cannot_be_opened_is_counted(bench: Path, edits: Path) -> None:
     (edits / "1.png").write_bytes(b"no picture")
     done = run_of(bench, edits, bench / "run", **MEASURED)
     assert (done.measured_edits, done.failed_edits, done.share_unanswered) == (0, 1, 1.0)
     assert any("1.png" in reason for reason, _ in done.unmeasured_reasons)
 
 
-def test_two_ways_of_measuring_do_not_mix(bench: Path, edits: Path) -> None:
+def test_values_of_different_models_are_not_mixed(bench: Path, edits: Path) -> None:
     pytest.importorskip("transformers")
     model = str(write_owl(bench / "owl"))
     run_of(bench, edits, bench / "run", **MEASURED)
     done = run_of(bench, edits, bench / "run", **MEASURED, metric_models={"boxes": model})
-    assert any(note.startswith("what was measured with outside is dropped") for note in done.notes)
+    assert any(note.startswith("values measured with outside are deleted") for note in done.notes)
     with open_run(bench / "run") as run:
         query = "SELECT DISTINCT judge FROM answers"
         (voice,) = [row[0] for row in run._connection.execute(query)]
@@ -187,7 +187,7 @@ def test_two_ways_of_measuring_do_not_mix(bench: Path, edits: Path) -> None:
         run_of(bench, edits, bench / "run", **MEASURED, metric_models={"clip": "x"})
 
 
-def test_other_boxes_are_measured_anew_and_answers_kept(bench: Path, edits: Path) -> None:
+def test_other_boxes_are_measured_again_and_answers_kept(bench: Path, edits: Path) -> None:
     server = FakeServer()
     with serving(server.app()) as url:
         spec = f"openai:m@{url}/v1"
@@ -200,14 +200,14 @@ def test_other_boxes_are_measured_anew_and_answers_kept(bench: Path, edits: Path
 
 
 class Slow(OutsideBoxes):
-    """Measures when all is answered."""
+    """Metric that waits until all questions are answered."""
 
     def measure(self, exhibit: MetricInputs, made: Sequence[FeatureArray]) -> dict[str, float]:
         time.sleep(0.3)
         return super().measure(exhibit, made)
 
 
-def test_measuring_does_not_undo_what_asking_noted(bench: Path, edits: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_measuring_keeps_the_records_of_judging(bench: Path, edits: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(outside_boxes, "OutsideBoxes", Slow)
     server = FakeServer()
     with serving(server.app()) as url:
@@ -226,9 +226,7 @@ def test_measuring_does_not_undo_what_asking_noted(bench: Path, edits: Path, mon
         assert run.count_unopened_images() == 1
 
 
-def test_what_breaks_while_measuring_stops_with_its_reason(
-    bench: Path, edits: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_error_while_measuring_stops_the_run(bench: Path, edits: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(*_: object) -> None:
         raise CrevalError("the detector cannot be loaded")
 
@@ -255,7 +253,7 @@ def test_clip_scores_on_any_dataset(miniature: Path, tmp_path: Path) -> None:
 
 
 class Several(ClipProtocol):
-    """Measures with several gauges, one of which is not here, under names of its own."""
+    """Protocol with several metrics under its own names; one of them is not installed."""
 
     name = "several"
     schema = ScoreSchema(
@@ -275,7 +273,7 @@ def several(miniature: Path, monkeypatch: pytest.MonkeyPatch) -> Benchmark:
 
 
 def counting(monkeypatch: pytest.MonkeyPatch) -> tuple[list[str], list[ExtractorInput]]:
-    """The files that are decoded, and what is embedded."""
+    """Count decoded files and embedded inputs."""
     opened: list[str] = []
     embedded: list[ExtractorInput] = []
     embed = Clip.extract
@@ -294,7 +292,7 @@ def counting(monkeypatch: pytest.MonkeyPatch) -> tuple[list[str], list[Extractor
     return opened, embedded
 
 
-def test_every_image_is_decoded_and_embedded_once_and_never_again(
+def test_every_image_is_decoded_and_embedded_once(
     several: Benchmark, miniature: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("transformers")
@@ -323,7 +321,7 @@ def test_every_image_is_decoded_and_embedded_once_and_never_again(
         assert dict(run.values_by_edit()) == before
 
 
-def test_interrupted_a_model_ends_with_the_batch_that_it_is_at(
+def test_an_interrupted_model_finishes_its_batch(
     miniature: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("transformers")
@@ -351,9 +349,7 @@ def test_interrupted_a_model_ends_with_the_batch_that_it_is_at(
     assert len(digests) == len(set(digests)), "what was made before is not made again"
 
 
-def test_a_mask_or_a_reference_that_changed_is_measured_anew(
-    several: Benchmark, miniature: Path, tmp_path: Path
-) -> None:
+def test_a_changed_mask_or_reference_is_measured_again(several: Benchmark, miniature: Path, tmp_path: Path) -> None:
     mask = tmp_path / "mask.png"
     Image.new("L", (8, 8)).save(mask)
     samples = tuple(replace(s, mask=mask) for s in several.dataset.samples)
@@ -369,13 +365,13 @@ def test_a_mask_or_a_reference_that_changed_is_measured_anew(
 
 
 class Both(GreyDistance):
-    """Gives one of two values that are wanted for one metric."""
+    """Metric that returns one of two expected values."""
 
     def measure(self, exhibit: MetricInputs, made: Sequence[FeatureArray]) -> dict[str, float]:  # noqa: ARG002
         return {"near": 0.75}
 
 
-def test_two_values_of_one_metric_are_told_apart_by_their_names(edits: Path) -> None:
+def test_values_of_one_metric_are_matched_by_name(edits: Path) -> None:
     probes = Measurement("near", "SRC", "both"), Measurement("far", "SRC", "both")
     edit = Edit(EditKey("Model", "1"), EditStatus.DONE, edits / "1.png")
     work = MeasurementJob(Both(ModelPool()), Sample("1", "do"), edit, probes)
@@ -385,7 +381,7 @@ def test_two_values_of_one_metric_are_told_apart_by_their_names(edits: Path) -> 
     assert (far.probe, far.status, far.value) == ("far", VerdictStatus.INAPPLICABLE, None)
 
 
-def test_a_value_that_cannot_be_measured_leaves_the_others(edits: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failed_value_does_not_affect_the_others(edits: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def measured(*_: object) -> None:
         raise NotMeasurable("it is too far", values={"near": 0.75})
 
@@ -401,7 +397,7 @@ def test_a_value_that_cannot_be_measured_leaves_the_others(edits: Path, monkeypa
     assert far.explanation == "it is too far"
 
 
-def test_what_is_no_number_is_no_answer(edits: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_value_that_is_not_finite_is_missing(edits: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Both, "measure", lambda *_: {"near": float("nan")})
     edit = Edit(EditKey("Model", "1"), EditStatus.DONE, edits / "1.png")
     work = MeasurementJob(Both(ModelPool()), Sample("1", "do"), edit, (Measurement("near", "SRC", "both"),))

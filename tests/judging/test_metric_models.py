@@ -1,4 +1,4 @@
-"""The models that a run is measured with: kept in mind, used again, and told apart."""
+"""Models of a run's metrics: stored, used again, and distinguished."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from creval.store import RunWriter, open_run
 from tests.metrics.tiny import write_clip
 
 
-def test_other_weights_in_the_same_folder_measure_anew(miniature: Path, tmp_path: Path) -> None:
+def test_other_weights_in_the_same_folder_are_measured_again(miniature: Path, tmp_path: Path) -> None:
     pytest.importorskip("transformers")
     model = write_clip(tmp_path / "clip")
     settings = Settings(metric_models={"clip": str(model)}, limit=2)
@@ -47,13 +47,13 @@ def test_other_weights_in_the_same_folder_measure_anew(miniature: Path, tmp_path
     assert measured() == (notes, before), "wherever it lies"
     write_clip(moved, hidden_size=24, num_attention_heads=3)
     notes, after = measured()
-    assert any(note.startswith("what was measured with clip@clip#") for note in notes)
+    assert any(note.startswith("values measured with clip@clip#") for note in notes)
     assert len(after) == len(before)
     assert after != before
 
 
 class Two(ClipProtocol):
-    """Measures with two gauges that share a model."""
+    """Protocol with two metrics that share a model."""
 
     name = "two"
     schema = ScoreSchema((Metric("near", "", -1.0, 1.0), Metric("CLIP_img", "", -1.0, 1.0)), None, (OVERALL,), "near")
@@ -63,7 +63,7 @@ class Two(ClipProtocol):
         return [Measurement(metric, metric, gauge) for metric, gauge in gauges.items()]
 
 
-def test_a_model_is_kept_for_all_gauges_that_share_it(miniature: Path, tmp_path: Path) -> None:
+def test_a_model_is_stored_for_all_metrics_that_share_it(miniature: Path, tmp_path: Path) -> None:
     pytest.importorskip("transformers")
     registry.protocols.register("two", Two)
     model = write_clip(tmp_path / "clip")

@@ -1,4 +1,4 @@
-"""What is planned beside what a run holds: changed pictures, other folders, no words to ask."""
+"""Storage of plans: changed images, other folders, questions without text."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from creval.testing.fake_chat_server import FakeServer
 from tests.judging.test_judge_run import ask, spec_of, verdicts
 
 
-def test_an_edit_that_has_changed_is_asked_about_anew(miniature: Path, tmp_path: Path) -> None:
+def test_a_changed_edit_is_judged_again(miniature: Path, tmp_path: Path) -> None:
     def again(spec: str) -> JudgeSummary:
         settings = Settings(limit=2)
         return judge(open_benchmark(miniature), [edits], spec, tmp_path / "run", settings)
@@ -49,10 +49,10 @@ def test_an_edit_that_has_changed_is_asked_about_anew(miniature: Path, tmp_path:
         assert "have changed since" in done.notes[0]
 
 
-def test_an_edit_that_was_replaced_by_one_of_the_same_size_and_time_is_noticed(miniature: Path, tmp_path: Path) -> None:
+def test_an_edit_replaced_by_one_of_the_same_size_and_time_is_detected(miniature: Path, tmp_path: Path) -> None:
     edits = tmp_path / "Mine"
     shutil.copytree(miniature / "edits" / "Keeper", edits)
-    for number, path in enumerate(sorted(edits.iterdir())):  # all of one size
+    for number, path in enumerate(sorted(edits.iterdir())):  # all of the same size
         Image.new("RGB", (64, 64), (number, 0, 0)).save(path.with_suffix(".bmp"))
         path.unlink()
     server = FakeServer()
@@ -114,16 +114,16 @@ def test_another_folder_under_the_same_name_is_refused(miniature: Path, tmp_path
 
     with spec_of(FakeServer()) as spec:
         named(spec, miniature / "edits" / "Keeper")
-        with pytest.raises(CrevalError, match="holds other pictures"):
+        with pytest.raises(CrevalError, match="has different images"):
             named(spec, miniature / "edits" / "Careful")
         moved = tmp_path / "moved"
         moved.mkdir()
         for path in (miniature / "edits" / "Keeper").iterdir():
             (moved / path.name).write_bytes(path.read_bytes())
-        assert named(spec, moved).progress.requests_sent == 0, "the same pictures elsewhere are the same"
+        assert named(spec, moved).progress.requests_sent == 0, "equal images in another folder are not judged again"
 
 
-def test_questions_without_words_are_not_asked_and_have_their_status(miniature: Path, tmp_path: Path) -> None:
+def test_questions_without_text_are_not_asked_and_have_a_status(miniature: Path, tmp_path: Path) -> None:
     bench = tmp_path / "bench"
     shutil.copytree(miniature, bench)
     for path in (bench / "bench" / "questions_all" / "IF").iterdir():
@@ -138,7 +138,7 @@ def test_questions_without_words_are_not_asked_and_have_their_status(miniature: 
     assert server.stats["requests"] == 6
 
 
-def test_edits_of_a_run_that_never_began_are_forgotten(miniature: Path, tmp_path: Path) -> None:
+def test_edits_of_a_run_that_never_started_are_deleted(miniature: Path, tmp_path: Path) -> None:
     with pytest.raises(CrevalError):
         ask(miniature, tmp_path / "run", "openai:m@http://127.0.0.1:9/v1")
     with spec_of(FakeServer()) as spec:

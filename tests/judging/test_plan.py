@@ -1,4 +1,4 @@
-"""Which questions go together, in which order samples come, and what is left to ask."""
+"""Batches of questions, order of samples, and remaining work."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def plan(miniature: Path, **chosen: object) -> Plan:
     return Plan(benchmark, found, Settings(**chosen))  # type: ignore[arg-type]
 
 
-def test_questions_that_are_put_together() -> None:
+def test_questions_in_one_call() -> None:
     both = ("source", "edit")
     asked = [
         Question("IF/1", "IF", "?", shows=both),
@@ -40,7 +40,7 @@ def test_questions_that_are_put_together() -> None:
     assert ids("sample") == [["IF/1", "VC/1", "IF/2"], ["PQ/1"]]
 
 
-def test_the_first_samples_are_spread_over_the_dimensions(miniature: Path) -> None:
+def test_the_first_samples_are_balanced_over_dimensions(miniature: Path) -> None:
     benchmark = open_benchmark(miniature)
     card = benchmark.protocol.schema
     order = stratified_shuffle(benchmark.dataset.samples, card, seed=0)
@@ -50,7 +50,7 @@ def test_the_first_samples_are_spread_over_the_dimensions(miniature: Path) -> No
     assert stratified_shuffle(benchmark.dataset.samples, card, seed=1) != order
 
 
-def test_the_models_edits_of_a_sample_follow_each_other(miniature: Path) -> None:
+def test_all_models_edits_of_a_sample_are_consecutive(miniature: Path) -> None:
     items = list(plan(miniature, limit=4).work({}))
     assert [item.edit.key.model for item in items] == ["Careful", "Follower", "Keeper"] * 4
     assert len({item.sample.id for item in items}) == 4
@@ -75,7 +75,7 @@ def test_filters(miniature: Path) -> None:
             plan(miniature, **wrong)
 
 
-def test_what_is_answered_is_not_asked_and_what_is_left_is_asked_alone(miniature: Path) -> None:
+def test_unanswered_questions_are_asked_one_by_one(miniature: Path) -> None:
     chosen = plan(miniature, limit=1, models=("Keeper",), repeat=2)
     key = EditKey("Keeper", chosen.samples[0].id)
     done = {(0, f"IF/{n}") for n in range(1, 6)} | {(1, f"IF/{n}") for n in (1, 2, 3)}
@@ -93,13 +93,13 @@ def test_what_is_answered_is_not_asked_and_what_is_left_is_asked_alone(miniature
     ]
 
 
-def test_the_instruction_is_shown_when_asked_for(miniature: Path) -> None:
+def test_the_instruction_is_shown_on_request(miniature: Path) -> None:
     plain, shown = plan(miniature), plan(miniature, show_instruction=True)
     assert all("instruction" not in q.shows for qs in plain.questions.values() for q in qs)
     assert all("instruction" in q.shows for qs in shown.questions.values() for q in qs)
 
 
-def test_settings_that_do_not_go_together() -> None:
+def test_contradictory_settings_are_refused() -> None:
     for wrong, sentence in (
         ({"batch_by": "metrc"}, "did you mean 'metric'"),
         ({"logprobs": True}, "`batch_by` question"),

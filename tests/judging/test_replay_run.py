@@ -33,7 +33,7 @@ def test_replaying_again_changes_nothing(miniature: Path, tmp_path: Path) -> Non
     assert len(before) == 18 * 15 * 3
 
 
-def test_models_can_come_one_after_the_other(miniature: Path, tmp_path: Path) -> None:
+def test_models_can_be_replayed_one_by_one(miniature: Path, tmp_path: Path) -> None:
     benchmark = open_benchmark(miniature)
     replay(benchmark, miniature / "answers", tmp_path / "all")
     for model in ("Keeper", "Careful", "Follower"):
@@ -41,7 +41,7 @@ def test_models_can_come_one_after_the_other(miniature: Path, tmp_path: Path) ->
     assert dump(tmp_path / "each") == dump(tmp_path / "all")
 
 
-def test_a_broken_file_is_named_and_the_rest_is_done(tmp_path: Path) -> None:
+def test_a_broken_file_is_reported_and_the_others_are_read(tmp_path: Path) -> None:
     write_miniature(tmp_path, samples=9)
     broken = tmp_path / "answers" / "IF" / "Keeper" / "mini_002.json"
     broken.write_text('{"questions": [{"question_id"')
@@ -55,7 +55,7 @@ def test_a_broken_file_is_named_and_the_rest_is_done(tmp_path: Path) -> None:
     assert (cell.scored, cell.total) == (40, 45)
 
 
-def test_a_run_takes_one_benchmark_and_one_judge(miniature: Path, tmp_path: Path) -> None:
+def test_a_run_has_one_benchmark_and_one_judge(miniature: Path, tmp_path: Path) -> None:
     benchmark = open_benchmark(miniature)
     replay(benchmark, miniature / "answers", tmp_path / "run")
     shutil.copytree(miniature / "answers", tmp_path / "other")
@@ -63,14 +63,14 @@ def test_a_run_takes_one_benchmark_and_one_judge(miniature: Path, tmp_path: Path
         replay(benchmark, tmp_path / "other", tmp_path / "run")
 
 
-def test_the_run_knows_what_it_came_from(miniature_run: Path, miniature: Path) -> None:
+def test_the_run_records_its_origin(miniature_run: Path, miniature: Path) -> None:
     with open_run(miniature_run) as run:
         assert run.manifest["benchmark"] == "creval"
         assert run.manifest["judge"] == "recorded:answers"
         assert run.manifest["answers_folder"] == str((miniature / "answers").resolve())
 
 
-def test_a_mistake_leaves_an_earlier_run_alone(miniature: Path, tmp_path: Path) -> None:
+def test_an_error_does_not_change_an_earlier_run(miniature: Path, tmp_path: Path) -> None:
     benchmark = open_benchmark(miniature)
     replay(benchmark, miniature / "answers", tmp_path)
     size = (tmp_path / DATABASE).stat().st_size
@@ -92,22 +92,22 @@ def test_the_order_of_files_does_not_matter(miniature: Path, tmp_path: Path) -> 
     assert dump(tmp_path / "a") == dump(tmp_path / "b")
 
 
-def test_answers_to_other_questions_are_not_put_beside_those_of_a_run(tmp_path: Path) -> None:
+def test_answers_to_other_questions_are_not_mixed_into_a_run(tmp_path: Path) -> None:
     write_miniature(tmp_path, samples=9)
     answers, run = tmp_path / "answers", tmp_path / "run"
     replay(open_benchmark(tmp_path), answers, run, models=["Careful"])
     path = tmp_path / "bench" / "questions_all" / "VC" / "mini_001.json"
     path.write_text(path.read_text().replace('"answer": "Yes"', '"answer": "No"'))
-    with pytest.raises(CrevalError, match="holds Careful with other questions than these"):
+    with pytest.raises(CrevalError, match="has Careful with other questions"):
         replay(open_benchmark(tmp_path), answers, run, models=["Keeper"])
     replay(open_benchmark(tmp_path), answers, run, models=["Careful"])
     shutil.copytree(answers, tmp_path / "elsewhere" / "answers")
-    with pytest.raises(CrevalError, match="holds Careful with other answers than these"):
+    with pytest.raises(CrevalError, match="has Careful with other answers"):
         replay(open_benchmark(tmp_path), tmp_path / "elsewhere" / "answers", run, models=["Keeper"])
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="the system has no named pipes")
-def test_a_pipe_among_the_answers_is_not_waited_for(tmp_path: Path) -> None:
+def test_a_pipe_among_the_answers_does_not_block(tmp_path: Path) -> None:
     write_miniature(tmp_path, samples=9)
     pipe = tmp_path / "answers" / "IF" / "Keeper" / "mini_002.json"
     pipe.unlink()
@@ -116,8 +116,8 @@ def test_a_pipe_among_the_answers_is_not_waited_for(tmp_path: Path) -> None:
     assert list(done.unreadable_files) == ["IF/Keeper/mini_002.json"]
 
 
-def test_answers_to_other_models_lie_as_deep_as_their_ids(tmp_path: Path) -> None:
-    """ComplexBench-Edit and Complex-Edit: ids with slashes are folders, answers go by Q1, Q2 ..."""
+def test_ids_with_slashes_are_subfolders(tmp_path: Path) -> None:
+    """In ComplexBench-Edit and Complex-Edit, ids with slashes are subfolders, and answers are labelled Q1, Q2 ..."""
     chains = write_release(tmp_path / "chains")
     benchmark = open_benchmark(chains)
     for at, sample in enumerate(benchmark.dataset.samples):
@@ -144,14 +144,14 @@ def test_answers_to_other_models_lie_as_deep_as_their_ids(tmp_path: Path) -> Non
         assert cell.scored == cell.total == 18
 
 
-def test_a_run_of_another_protocol_is_left_alone(miniature: Path, tmp_path: Path) -> None:
+def test_a_run_of_another_protocol_is_not_changed(miniature: Path, tmp_path: Path) -> None:
     with RunWriter(tmp_path / "run") as store, store.transaction():
         store.put_manifest(describe_run(open_benchmark(miniature, "clip"), ""))
     with pytest.raises(CrevalError, match="protocol 'clip'"):
         replay(open_benchmark(miniature), miniature / "answers", tmp_path / "run")
 
 
-def test_edits_that_are_there_keep_their_images(miniature: Path, tmp_path: Path) -> None:
+def test_existing_edits_keep_their_images(miniature: Path, tmp_path: Path) -> None:
     key = EditKey("Keeper", "mini_003")
     with RunWriter(tmp_path / "run") as store, store.transaction():
         store.put_manifest(describe_run(open_benchmark(miniature), ""))

@@ -1,4 +1,4 @@
-"""What a reply says about each question."""
+"""Verdicts in replies."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def read(choice: Completion, weighed: bool = False) -> Verdict:
         (Completion("It is", "length"), VerdictStatus.MISSING, "the reply was cut off"),
     ],
 )
-def test_why_there_is_no_answer(choice: Completion, status: VerdictStatus, why: str) -> None:
+def test_reasons_for_missing_answers(choice: Completion, status: VerdictStatus, why: str) -> None:
     verdict = read(choice)
     assert (verdict.status, verdict.value) == (status, None)
     assert verdict.explanation.startswith(why)
@@ -62,20 +62,20 @@ def test_thoughts_are_not_answers() -> None:
         ('<think>{"Q1": "Yes"}', None),
     ],
 )
-def test_thoughts_of_which_a_part_is_missing(text: str, value: float | None) -> None:
+def test_incomplete_thoughts(text: str, value: float | None) -> None:
     assert read(Completion(text, "length")).value is None or value is not None
     assert read(Completion(text)).value == value
 
 
-def test_the_answers_own_token_is_weighed() -> None:
+def test_the_probability_is_that_of_the_answers_token() -> None:
     choice = Completion("Yes", "stop", (place("Yes", Yes=0.8, No=0.1, It=0.1),))
     assert read(choice, weighed=True).value == pytest.approx(8 / 9)
-    # The remark's "No" is not the answer.
+    # The "No" in the remark is not the answer.
     remark = (place("Yes", Yes=0.9, No=0.1), place("."), place(" No", No=0.99, Yes=0.001))
     assert read(Completion("Yes. No flaws", "stop", remark), weighed=True).value == pytest.approx(0.9)
 
 
-def test_probabilities_do_not_make_an_answer_of_what_is_none() -> None:
+def test_probabilities_do_not_replace_a_missing_answer() -> None:
     words = tuple(place(word, No=0.9, Yes=0.05) for word in ("There", "is", "no", "way"))
     verdict = read(Completion("There is no way to tell.", "stop", words), weighed=True)
     assert (verdict.status, verdict.value) == (VerdictStatus.UNREADABLE, None)
@@ -85,13 +85,13 @@ def test_probabilities_do_not_make_an_answer_of_what_is_none() -> None:
         assert "log-probabilities" in verdict.explanation
 
 
-def test_an_explanation_has_an_end() -> None:
+def test_explanations_are_truncated() -> None:
     verdict = read(Completion('{"Q1": {"explanation": "%s", "answer": "Yes"}}' % ("x" * 10**5)))
     assert verdict.value == 1.0
     assert len(verdict.explanation) == 4000
 
 
-def test_the_probability_is_that_of_the_answer_and_not_of_a_word_before_it() -> None:
+def test_the_probability_is_not_that_of_a_word_before_the_answer() -> None:
     told = '{"Q1": {"explanation": "No hat, ", "answer": "Yes"}}'
     tokens: tuple[str, ...]
     tokens = ('{"Q1": {"explanation": "', "No", ' hat, ", "', "answer", '": "', "Yes", '"}}')

@@ -1,4 +1,4 @@
-"""Asking until a question is settled: no more than that needs, and the same after a kill."""
+"""Early stopping of a run: no needless calls, and the same outcome after a kill."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ QUESTIONS = 15
 
 
 class Knowing(FakeServer):
-    """Says yes as often as the edit's width, in percent, says."""
+    """Server that answers yes with a probability of the edit's width, in percent."""
 
     def build_reply(self, body: Mapping[str, Any], asked: ChatQuery) -> dict[str, Any]:
         images = [p for p in body["messages"][-1]["content"] if p["type"] == "image_url"]
@@ -49,7 +49,7 @@ class Knowing(FakeServer):
 
 @pytest.fixture(scope="module")
 def bench(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """180 samples, and the edits of models of given skills."""
+    """Return a benchmark of 180 samples, and edits of models with given skills."""
     folder = write_miniature(tmp_path_factory.mktemp("bench"), samples=180, models={})
     generator = np.random.default_rng(0)
     for name, skill in {**SKILLS, "Twin": SKILLS["Good"]}.items():
@@ -70,7 +70,7 @@ def ask(bench: Path, run: Path, server: FakeServer, *models: str, spec: str = ""
 
 @pytest.fixture(scope="module")
 def whole(bench: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run in which everything was asked."""
+    """Run in which all questions were asked."""
     run = tmp_path_factory.mktemp("whole") / "run"
     ask(bench, run, Knowing(), concurrency=32)
     return run
@@ -80,7 +80,7 @@ def whole(bench: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     "rule",
     [StoppingRule(), StoppingRule(margin=3.0), StoppingRule(RANKING, alpha=0.2), StoppingRule(RANKING, margin=4.0)],
 )
-def test_asking_stops_where_a_replay_of_all_answers_says(
+def test_a_run_stops_where_a_simulation_of_all_answers_stops(
     bench: Path, whole: Path, tmp_path: Path, rule: StoppingRule
 ) -> None:
     server = Knowing()
@@ -94,7 +94,7 @@ def test_asking_stops_where_a_replay_of_all_answers_says(
         assert run.manifest["stopping"] == expected.to_dict()
         asked = {model: sum(found.values()) for model, found in run.count_statuses().items()}
     assert expected.best == "Good"
-    # What was under way when it was settled is kept, and paid.
+    # In-flight calls are stored and paid when the question is settled.
     used = expected.answers_used
     assert used <= sum(asked.values()) <= used + (8 + 2 * 8 * 3) * 5
     assert server.stats["requests"] * 5 == sum(asked.values())
@@ -102,7 +102,7 @@ def test_asking_stops_where_a_replay_of_all_answers_says(
     assert expected.answers_total == 180 * 3 * QUESTIONS
 
 
-def test_a_settled_run_asks_nothing_more(bench: Path, tmp_path: Path) -> None:
+def test_a_settled_run_makes_no_more_calls(bench: Path, tmp_path: Path) -> None:
     server = Knowing()
     with serving(server.app()) as url:
         where = f"openai:fake@{url}/v1"
@@ -111,7 +111,7 @@ def test_a_settled_run_asks_nothing_more(bench: Path, tmp_path: Path) -> None:
         done = [judge(open_benchmark(bench), folders, where, tmp_path / "run", settings) for _ in range(2)]
         assert done[1].progress.requests_sent == 0
         assert done[0].outcome == done[1].outcome
-        # Without the rule the rest is asked, and what was settled is no longer the run's word.
+        # Without the rule the rest is asked, and the outcome is removed from the manifest.
         judge(open_benchmark(bench), folders, where, tmp_path / "run", Settings())
     assert server.stats["requests"] == 180 * 3 * 3
     with open_run(tmp_path / "run") as run:
@@ -119,9 +119,9 @@ def test_a_settled_run_asks_nothing_more(bench: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("faults", [0.0, 0.3])
-def test_killed_three_times_it_comes_to_the_same(bench: Path, tmp_path: Path, faults: float) -> None:
+def test_a_run_killed_three_times_has_the_same_outcome(bench: Path, tmp_path: Path, faults: float) -> None:
     calm = ask(bench, tmp_path / "calm", Knowing(), stopping_rule=StoppingRule(margin=3.0), concurrency=4)
-    # What a killed run had still to ask again is asked again.
+    # Follow-up questions of a killed run are asked again.
     server = Knowing(latency=0.03, fault_rate=faults, fault_kinds=("left out", "garbled", "server error"))
     run = tmp_path / "run"
     with serving(server.app()) as url:
@@ -145,7 +145,7 @@ def test_killed_three_times_it_comes_to_the_same(bench: Path, tmp_path: Path, fa
     assert "at most" in last.stderr
 
 
-def test_equals_are_asked_to_the_last_sample(bench: Path, tmp_path: Path) -> None:
+def test_equal_models_are_judged_to_the_last_sample(bench: Path, tmp_path: Path) -> None:
     done = ask(bench, tmp_path / "run", Knowing(), "Good", "Twin", stopping_rule=StoppingRule(), concurrency=32)
     assert done.outcome is not None
     assert (done.outcome.best, done.outcome.reason) == (None, "out of samples")
@@ -164,7 +164,7 @@ def test_without_answers_nothing_is_decided(bench: Path, tmp_path: Path) -> None
         assert done.outcome.standings[0].value is None
 
 
-def test_what_stays_open_is_absent_when_a_run_is_taken_up_again(bench: Path, tmp_path: Path) -> None:
+def test_unanswered_questions_are_missing_in_a_resumed_run(bench: Path, tmp_path: Path) -> None:
     server = Knowing(skipped_phrase="shadow plausible")
     folders = [bench / "edits" / name for name in SKILLS]
     settings = Settings(concurrency=4, stopping_rule=StoppingRule(), retries=1)
@@ -176,7 +176,7 @@ def test_what_stays_open_is_absent_when_a_run_is_taken_up_again(bench: Path, tmp
     assert again.progress.requests_sent == 0, "it is settled"
 
 
-def test_several_voices_are_waited_for(bench: Path, tmp_path: Path) -> None:
+def test_all_voices_are_awaited(bench: Path, tmp_path: Path) -> None:
     panel = "panel:openai:a@URL/v1+openai:b@URL/v1"
     rule = StoppingRule(margin=3.0)
     done = ask(bench, tmp_path / "run", Knowing(), spec=panel, repeat=2, stopping_rule=rule)
@@ -189,7 +189,7 @@ def test_several_voices_are_waited_for(bench: Path, tmp_path: Path) -> None:
     assert expected.to_dict() == done.outcome.to_dict()
 
 
-def test_a_broken_image_is_absent(bench: Path, tmp_path: Path) -> None:
+def test_a_broken_image_counts_as_missing(bench: Path, tmp_path: Path) -> None:
     models = []
     for name in ("Good", "Poor"):
         folder = tmp_path / name
@@ -210,7 +210,7 @@ def test_a_broken_image_is_absent(bench: Path, tmp_path: Path) -> None:
     assert good.samples < done.outcome.samples_used > poor.samples
 
 
-def test_what_cannot_be_decided_is_said_before_the_first_call(bench: Path, tmp_path: Path) -> None:
+def test_undecidable_questions_are_refused_before_the_first_call(bench: Path, tmp_path: Path) -> None:
     server = Knowing()
     with pytest.raises(CrevalError, match="give two or more"):
         ask(bench, tmp_path / "run", server, "Good", stopping_rule=StoppingRule())

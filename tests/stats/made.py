@@ -1,4 +1,4 @@
-"""Score tables made for tests."""
+"""Score tables for tests."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ CATEGORY = [0, 0, 0, 1, 1, 1, 2, 2, 2]
 
 
 def table(values: Floats, dimensions: Sequence[int]) -> ScoreTable:
-    """A table of CREval's card from values with the axes system, sample, metric."""
+    """Return a table of CREval's schema from values with the axes model, sample, metric."""
     place = np.asarray(dimensions, dtype=np.int64)
     total = np.full(values.shape, 5, dtype=np.int64)
     return ScoreTable(

@@ -1,4 +1,4 @@
-"""Groups add up as the card says, on numbers worked out by hand."""
+"""Aggregation follows the schema's levels, on numbers worked out by hand."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_dimension_is_a_mean_of_samples_category_of_dimensions_overall_of_sample
     assert np.isnan(there["category"][2]).all()
 
 
-def test_what_is_missing_leaves_and_takes_the_composite_along_only_where_all_is_missing() -> None:
+def test_missing_values_are_skipped_and_clear_the_composite_only_if_all_are_missing() -> None:
     values = np.array([[[80.0, NAN, 40], [60.0, 20, NAN]], [[NAN, 50, 50], [NAN, 50, 50]]])
     there = point_estimates(table(values, [0, 0]))
     assert there["overall"][0, 0].tolist() == pytest.approx([70, 20, 40, 44])
@@ -42,7 +42,7 @@ def test_strata_are_the_dimensions() -> None:
     assert [part.tolist() for part in parts] == [[1, 4], [0, 2], [3]]
 
 
-def test_levels_may_stand_on_each_other_up_to_the_whole() -> None:
+def test_levels_can_be_means_of_means() -> None:
     overall = Level("overall", "overall", ("overall",), mean_of="category")
     values = np.array([[[90.0, 90, 90]] * 3 + [[30.0, 30, 30]] + [[60.0, 60, 60]]])
     made = table(values, [0, 0, 0, 1, 3])
@@ -65,7 +65,7 @@ def test_the_order_of_samples_and_models_does_not_matter(data: st.DataObject) ->
         np.testing.assert_allclose(shuffled[level], found[:, models], rtol=1e-12)
 
 
-def test_shares_of_strata_give_the_whole_from_their_means() -> None:
+def test_stratum_weights_reproduce_the_overall_mean() -> None:
     values = np.random.default_rng(4).uniform(0, 100, (1, 30, 3))
     place = [0] * 3 + [1] * 7 + [4] * 12 + [8] * 8
     made = table(values, place)
@@ -84,7 +84,7 @@ def test_shares_of_strata_give_the_whole_from_their_means() -> None:
 
 
 def test_a_sample_without_a_finer_group_counts_only_where_samples_are_counted() -> None:
-    """The last dimension must not stand for it, which is at place -1 as well."""
+    """Index -1 must not select the last dimension."""
     values = np.array([[[90.0] * 3, [90.0] * 3, [30.0] * 3, [0.0] * 3, [10.0] * 3]])
     made = table(values, [0, 0, 1, 0, 8])
     made = replace(made, groups={"category": np.array([0, 0, 0, 0, 2]), "dimension": np.array([0, 0, 1, -1, 8])})

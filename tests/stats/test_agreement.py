@@ -10,7 +10,7 @@ from creval.stats.score_table import Floats
 
 
 def answers(seed: int, voices: int, missing: float = 0.0, most: int = 3) -> Floats:
-    """Voices that agree somewhat."""
+    """Answers of voices that agree partly."""
     chance = np.random.default_rng(seed)
     truth = chance.integers(0, most + 1, (80, 1))
     other = chance.integers(0, most + 1, (80, voices))
@@ -45,7 +45,7 @@ def test_alpha_is_that_of_the_krippendorff_package(scale: str, missing: float) -
 
 
 def test_by_hand() -> None:
-    """Of four questions three are answered alike; yes is as frequent as no."""
+    """Three of four questions have equal answers; yes and no are equally frequent."""
     two = np.array([[1.0, 1.0], [0.0, 0.0], [1.0, 1.0], [0.0, 1.0]])
     assert percent_agreement(two) == 75.0
     assert cohen_kappa(two[:, 0], two[:, 1]) == pytest.approx((0.75 - 0.5) / 0.5)
@@ -54,7 +54,7 @@ def test_by_hand() -> None:
     assert found.cohen == pytest.approx(0.5)
 
 
-def test_what_cannot_be_said_is_not_said() -> None:
+def test_agreement_is_none_without_enough_answers() -> None:
     nothing = np.full((3, 2), np.nan)
     assert compute_agreement(nothing)[:5] == (0, None, None, None, None)
     always = np.ones((5, 2))
@@ -63,8 +63,8 @@ def test_what_cannot_be_said_is_not_said() -> None:
     assert compute_agreement(alone)[:5] == (0, None, None, None, None)
 
 
-def test_intervals_are_over_units_and_cover() -> None:
-    """Two voices right in eight of ten cases agree in 68 of 100; questions of a sample go along."""
+def test_intervals_are_over_clusters_and_cover() -> None:
+    """Two voices that are each right in 80 % agree in 68 %; questions of one sample are a cluster."""
     chance = np.random.default_rng(8)
     hits = 0
     for run in range(200):

@@ -11,7 +11,7 @@ from creval.stats.score_table import Floats, ScoreTable
 from tests.stats.made import table
 
 
-def test_each_stratum_is_drawn_from_on_its_own_and_keeps_its_weight() -> None:
+def test_strata_are_resampled_separately_and_keep_their_weight() -> None:
     strata = [np.array([0, 2, 4, 6]), np.array([1, 3, 5]), np.arange(7, 57)]
     chunks = list(resample_counts(strata, 2500, seed=1))
     assert [len(chunk) for chunk in chunks] == [1000, 1000, 500]
@@ -54,7 +54,7 @@ def test_the_interval_is_of_percentiles() -> None:
     assert (low.item(), high.item()) == pytest.approx((25.0, 975.0))
 
 
-def test_draws_without_a_value_are_left_out_unless_they_are_most() -> None:
+def test_draws_without_a_value_are_ignored_unless_they_are_most() -> None:
     draws = np.stack([np.arange(1000.0)] * 2, axis=1)
     draws[:100, 0] = np.nan
     draws[:900, 1] = np.nan
@@ -65,7 +65,7 @@ def test_draws_without_a_value_are_left_out_unless_they_are_most() -> None:
 
 
 def covered(runs: int, resamples: int) -> float:
-    """How often the interval of S holds the truth: 90 samples in nine dimensions that differ."""
+    """Return the coverage of the interval of S, with 90 samples in nine dimensions that differ."""
     generator = np.random.default_rng(3)
     truth = np.linspace(40, 80, 9)
     place = np.repeat(np.arange(9), 10)
@@ -78,18 +78,18 @@ def covered(runs: int, resamples: int) -> float:
     return hits / runs
 
 
-def test_intervals_hold_the_truth_as_often_as_they_say() -> None:
+def test_intervals_cover_as_often_as_they_state() -> None:
     assert 0.91 <= covered(300, 400) <= 0.985, "three standard errors around 95 %"
 
 
 @pytest.mark.study
-def test_intervals_hold_the_truth_in_many_runs() -> None:
+def test_intervals_cover_in_many_runs() -> None:
     assert 0.935 <= covered(2000, 2000) <= 0.965
 
 
 def over_kinds(column: Floats, dimensions: list[int]) -> ScoreTable:
-    """A table whose whole is the mean of its dimensions, and whose samples are also of two kinds,
-    by turns."""
+    """Return a table whose overall score is the mean of its dimensions. Its samples alternate
+    between two kinds."""
     made = table(column[None, :, None] * np.ones(3), dimensions)
     whole = Level("overall", "overall", ("overall",), mean_of="dimension")
     levels = (whole, made.schema.find_level("dimension"), Level("kind", "kinds", ("a", "b")))
@@ -97,8 +97,8 @@ def over_kinds(column: Floats, dimensions: list[int]) -> ScoreTable:
     return replace(made, schema=replace(made.schema, levels=levels), groups={**made.groups, "kind": kind})
 
 
-def test_single_samples_of_a_dimension_are_drawn_with_each_other() -> None:
-    """What makes dimensions differ is no scatter of their samples."""
+def test_single_samples_of_a_dimension_are_resampled_together() -> None:
+    """Differences between dimensions are not variance of samples."""
     values = np.repeat(np.arange(9) * 10.0, 2) + np.tile([0.0, 1.0], 9)
     made = over_kinds(values, np.repeat(np.arange(9), 2).tolist())
     (drawn,) = bootstrap_tables([made], 5_000, seed=0)
@@ -109,7 +109,7 @@ def test_single_samples_of_a_dimension_are_drawn_with_each_other() -> None:
 
 
 def test_dimensions_of_one_sample_keep_their_weight() -> None:
-    """Beside others they count as many as they are, whichever of them are drawn."""
+    """Together with other dimensions, they keep the weight of their number in every draw."""
     values = np.array([0.0] * 4 + [90.0] * 8)
     (drawn,) = bootstrap_tables([over_kinds(values, [0] * 4 + list(range(1, 9)))], 500, seed=0)
     np.testing.assert_allclose(drawn["overall"][:, 0, 0, 0], 80.0)

@@ -1,4 +1,4 @@
-"""How far a judge can be trusted, and scores corrected for that."""
+"""Judges' error rates, and scores corrected for them."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ TRUE = {"sensitivity": 0.85, "specificity": 0.75}
 
 @cache
 def asked() -> list[tuple[str, str, str, bool]]:
-    """What a calibration of the usual size asks."""
+    """Return the questions of a calibration of the usual size."""
     return [
         (case.id, metric, check.kind, truth) for case in make_cases(60, 0) for metric, check, truth in case.questions
     ]
 
 
 def told(chance: np.random.Generator) -> list[KnownAnswer]:
-    """What a judge with known rates says to that."""
+    """Return the answers of a judge with known rates."""
     found = []
     for unit, metric, kind, truth in asked():
         right = chance.random() < (TRUE["sensitivity"] if truth else TRUE["specificity"])
@@ -54,7 +54,7 @@ def told(chance: np.random.Generator) -> list[KnownAnswer]:
 
 
 def held(seeds: int) -> float:
-    """How often intervals hold the true rates, of the kind that does so least."""
+    """Return the lowest coverage of the true rates over the kinds of interval."""
     hits: list[tuple[str, bool]] = []
     for seed in range(seeds):
         answers = told(np.random.default_rng(seed))
@@ -65,12 +65,12 @@ def held(seeds: int) -> float:
     return min(float(np.mean([hit for name, hit in hits if name == one])) for one in dict(hits))
 
 
-def test_intervals_hold_the_true_rates() -> None:
+def test_intervals_cover_the_true_rates() -> None:
     assert held(300) >= 0.93
 
 
 @pytest.mark.study
-def test_intervals_hold_the_true_rates_in_many_seeds() -> None:
+def test_intervals_cover_the_true_rates_in_many_seeds() -> None:
     assert held(1000) >= 0.93
 
 
@@ -84,14 +84,14 @@ def test_rates_by_hand() -> None:
     assert judge_rates_by([], "metric") == {}
 
 
-def test_answers_that_go_together_are_worth_less() -> None:
+def test_correlated_answers_have_a_smaller_effective_size() -> None:
     alike = [KnownAnswer(f"u{n}", "IF", "x", True, n % 2 == 0) for n in range(20) for _ in range(10)]
     found = compute_judge_rates(alike).sensitivity
     assert found.value == 0.5
-    assert found.total == pytest.approx(20, rel=0.1), "twenty pictures, not two hundred questions"
+    assert found.total == pytest.approx(20, rel=0.1), "twenty images, not two hundred questions"
 
 
-def test_a_calibration_is_read_again_and_nothing_else_is() -> None:
+def test_a_calibration_is_parsed_and_other_content_is_refused() -> None:
     found = compute_judge_rates(told(np.random.default_rng(1)))
     content = json.loads(json.dumps({"judge": "x", "metrics": {"IF": judge_rates_to_json(found)}}))
     assert parse_calibration(content, "x.json") == Calibration("x", {"IF": found})
@@ -102,7 +102,7 @@ def test_a_calibration_is_read_again_and_nothing_else_is() -> None:
             parse_calibration(wrong, "x.json")
 
 
-def test_turning_one_way_is_told_from_turning_both_ways() -> None:
+def test_one_sided_flips_are_told_from_two_sided_ones() -> None:
     first = {n: KnownAnswer("u", "IF", "x", True, n < 50) for n in range(100)}
     obeyed = {n: KnownAnswer("u", "IF", "x", True, n < 70) for n in range(100)}
     noisy = {n: KnownAnswer("u", "IF", "x", True, 10 <= n < 60) for n in range(100)}
@@ -110,7 +110,7 @@ def test_turning_one_way_is_told_from_turning_both_ways() -> None:
     assert (answer_flips(first, noisy), answer_flips(first, noisy).is_decided) == ((10, 10, 100), False)
 
 
-def test_cases_are_balanced_and_the_same_again() -> None:
+def test_cases_are_balanced_and_reproducible() -> None:
     cases = make_cases(24, 3)
     assert cases == make_cases(24, 3)
     for metric in ("IF", "VC", "VQ"):
@@ -118,7 +118,7 @@ def test_cases_are_balanced_and_the_same_again() -> None:
         assert sum(truths) * 2 == len(truths) > 50
 
 
-def test_every_variant_is_asked_and_a_knowing_judge_is_right_in_all(tmp_path: Path) -> None:
+def test_every_variant_is_asked_and_a_perfect_judge_is_right_in_all(tmp_path: Path) -> None:
     trials = CalibrationRun("truth", tmp_path, 6, 2, Settings(temperature=0.0), seed=1)
     trials.draw(lambda _, __: None)
     heard = trials.run(lambda _: lambda _: None)
@@ -131,7 +131,7 @@ def test_every_variant_is_asked_and_a_knowing_judge_is_right_in_all(tmp_path: Pa
 
 
 def covered(seeds: int, folder: Path) -> Iterator[tuple[bool, bool]]:
-    """For each cell of the six editors, whether raw and corrected intervals hold the truth."""
+    """Return, for each cell of the six editors, whether raw and corrected intervals cover the truth."""
     build_touchstone(folder / "bench", 27, 5, edits=folder / "edits")
     edits = [folder / "edits" / editor for editor in SIMULATED_EDITORS]
     benchmark = open_benchmark(folder)
@@ -159,15 +159,15 @@ def covered(seeds: int, folder: Path) -> Iterator[tuple[bool, bool]]:
                 )
 
 
-def test_corrected_scores_hold_the_truth_where_raw_ones_do_not(tmp_path: Path) -> None:
+def test_corrected_intervals_cover_where_raw_ones_do_not(tmp_path: Path) -> None:
     raw, corrected = zip(*covered(3, tmp_path), strict=True)
     assert np.mean(raw) < 0.5
     assert np.mean(corrected) >= 0.85
 
 
 def test_several_answers_are_corrected_one_by_one(tmp_path: Path) -> None:
-    """A majority of five is right more often than one answer: corrected as one, it would be
-    moved too far."""
+    """A majority of five is right more often than one answer. Corrected as one answer, it would
+    be overcorrected."""
     build_touchstone(tmp_path / "bench", 27, 5, edits=tmp_path / "edits")
     edits = [tmp_path / "edits" / editor for editor in SIMULATED_EDITORS]
     benchmark = open_benchmark(tmp_path)
@@ -187,20 +187,20 @@ def test_several_answers_are_corrected_one_by_one(tmp_path: Path) -> None:
         assert cell.value == pytest.approx(true, abs=4)
     with (
         open_run(tmp_path / "panel") as run,
-        pytest.raises(CrevalError, match="of one judge, and this run has several"),
+        pytest.raises(CrevalError, match="belongs to one judge, but this run has several"),
     ):
         correct_scores(run, score(run, resamples=100), calibration)
 
 
 @pytest.mark.study
-def test_corrected_scores_hold_the_truth_in_many_seeds(tmp_path: Path) -> None:
+def test_corrected_intervals_cover_in_many_seeds(tmp_path: Path) -> None:
     raw, corrected = zip(*covered(60, tmp_path), strict=True)
     print(np.mean(raw), np.mean(corrected))
     assert np.mean(raw) < 0.5
     assert np.mean(corrected) >= 0.92
 
 
-def test_what_cannot_be_corrected(tmp_path: Path) -> None:
+def test_scores_that_cannot_be_corrected(tmp_path: Path) -> None:
     build_touchstone(tmp_path / "bench", 3, 5, edits=tmp_path / "edits", editors=["lazy"])
     judge(open_benchmark(tmp_path), [tmp_path / "edits" / "lazy"], "truth", tmp_path / "run")
     chance = JudgeRates(Proportion(50, 100), Proportion(51, 100), 200)
@@ -208,5 +208,5 @@ def test_what_cannot_be_corrected(tmp_path: Path) -> None:
         card = score(run, resamples=100)
         with pytest.raises(CrevalError, match="hardly better than chance"):
             correct_scores(run, card, Calibration("x", dict.fromkeys(("IF", "VC", "VQ"), chance)))
-        with pytest.raises(CrevalError, match="says nothing about VC, VQ"):
+        with pytest.raises(CrevalError, match="has no rates for VC, VQ"):
             correct_scores(run, card, Calibration("x", {"IF": chance}))

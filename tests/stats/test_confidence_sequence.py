@@ -1,4 +1,4 @@
-"""Confidence sequences: worked out by hand, and held against simulated truths."""
+"""Confidence sequences: cases worked out by hand, and coverage in simulations."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ stats = pytest.importorskip("scipy.stats")
 
 
 def even(sizes: Floats) -> Floats:
-    """Every sample counts alike."""
+    """Weight all samples equally."""
     share: Floats = sizes / np.maximum(sizes.sum(axis=-1, keepdims=True), 1.0)
     return share
 
 
 def gathered(gaps: Floats, strata: list[int], sizes: list[float], *, finite: bool = False) -> ConfidenceSequence:
-    """Two systems that differ so on these samples."""
+    """Return the sequence of two models with these differences."""
     made = ConfidenceSequence(np.array(sizes), 2, stratum_weights=even, value_range=100.0, finite_population=finite)
     on = np.ones((1, 2), dtype=np.bool_)
     for gap, stratum in zip(gaps, strata, strict=True):
@@ -31,7 +31,7 @@ def off(bounds: DifferenceBounds) -> float:
     return float(bounds.radius[0, 0, 1])
 
 
-def test_the_boundary_begins_where_robbins_and_siegmund_say() -> None:
+def test_the_initial_boundary_is_that_of_robbins_and_siegmund() -> None:
     # On both sides together, 1 - Φ(a) + a φ(a) is the tail of a chi-square of three degrees.
     for chance in (0.025, 0.01, 0.001):
         assert initial_boundary(chance) ** 2 == pytest.approx(stats.chi2.isf(2 * chance, 3))
@@ -47,7 +47,7 @@ def test_students_quantiles_are_near() -> None:
 
 @pytest.mark.parametrize("finite", [False, True])
 def test_a_case_worked_out_by_hand(finite: bool) -> None:
-    # Strata of 100 and 300, of which 20 and 40 are seen; differences are 10 ± 4 and 20 ± 8.
+    # Strata of 100 and 300 samples; 20 and 40 are seen, with differences of 10 ± 4 and 20 ± 8.
     gaps = np.array([10 - 4, 10 + 4] * 10 + [20 - 8, 20 + 8] * 20, dtype=np.float64)
     within, freedom = (20 * 16.0, 40 * 64.0), 58
     pooled = sum(within) / freedom
@@ -64,12 +64,12 @@ def test_a_case_worked_out_by_hand(finite: bool) -> None:
     assert off(bounds) == pytest.approx(by_hand, rel=1e-3)
 
 
-def test_nobody_looks_before_there_are_enough_samples() -> None:
+def test_bounds_are_infinite_before_enough_samples() -> None:
     gaps = np.random.default_rng(2).normal(30, 10, 40)
     for seen, early in ((MIN_SAMPLES - 1, True), (MIN_SAMPLES, False)):
         made = gathered(gaps[:seen], [0] * seen, [900.0])
         assert (off(made.bounds(np.array([0.025]))) == np.inf) == early
-    # 20 of each, where one stratum counts three times as much, are worth 32 only.
+    # 20 of each stratum are worth only 32, because one counts three times as much.
     made = gathered(gaps, [0, 1] * 20, [100.0, 300.0])
     assert off(made.bounds(np.array([0.025]))) == np.inf
 
@@ -82,12 +82,12 @@ def test_when_all_samples_are_seen_the_difference_on_them_is_known() -> None:
     assert 0 < off(gathered(gaps, [0] * 50, [50.0]).bounds(np.array([0.025]))) < np.inf
 
 
-def test_a_stratum_that_is_not_seen_yet_says_nothing() -> None:
+def test_bounds_are_infinite_until_every_stratum_is_seen() -> None:
     bounds = gathered(np.zeros(60), [0] * 60, [60.0, 1.0]).bounds(np.array([0.025]))
     assert off(bounds) == np.inf
 
 
-def test_samples_that_one_model_lacks_leave_the_pair() -> None:
+def test_samples_that_one_model_lacks_are_removed_from_the_pair() -> None:
     gaps = np.random.default_rng(1).normal(0, 10, 60)
     gaps[::3] = np.nan
     found = gathered(gaps, [0] * 60, [60.0], finite=True).bounds(np.array([0.025]))
@@ -103,7 +103,7 @@ def test_models_that_always_agreed_so_far_may_still_differ() -> None:
 
 
 def missed(runs: int, size: int, *, finite: bool) -> float:
-    """How often the truth is left out at any look, on either side, at a risk of 5 %."""
+    """Return how often the truth is outside at any look, on either side, at a risk of 5 %."""
     generator = np.random.default_rng(8)
     values = 100.0 * generator.beta(4, 1.5, (runs, 2, size))
     strata = np.arange(size) % 9

@@ -30,7 +30,7 @@ def test_correlations_are_scipys(kind: str, pairs: list[tuple[int, float]]) -> N
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_counting_a_value_twice_is_having_it_twice(kind: str) -> None:
+def test_a_count_of_two_is_the_same_as_two_values(kind: str) -> None:
     generator = np.random.default_rng(1)
     x, y = generator.integers(0, 5, (2, 30)).astype(np.float64)
     counts = generator.integers(0, 4, (6, 30)).astype(np.float64)
@@ -40,14 +40,14 @@ def test_counting_a_value_twice_is_having_it_twice(kind: str) -> None:
     np.testing.assert_allclose(CORRELATIONS[kind](x, y, counts * 1.7), found)
 
 
-def test_what_does_not_vary_has_no_correlation() -> None:
+def test_constant_values_have_no_correlation() -> None:
     flat, steps = np.full(9, 0.1), np.arange(9.0)
     for correlation in (pearson, spearman, kendall):
         assert np.isnan(correlation(flat, steps, once(9))).all()
         assert np.isnan(correlation(steps, flat, once(9))).all()
 
 
-def test_numbers_of_any_size_have_the_same_correlation() -> None:
+def test_correlation_does_not_depend_on_scale() -> None:
     x, y = np.random.default_rng(0).normal(size=(2, 20))
     for size in (1e300, 1e-300):
         assert pearson(size * x, y, once(20)) == pytest.approx(pearson(x, y, once(20)))
@@ -60,7 +60,7 @@ def test_a_perfect_correlation_has_no_interval_from_draws() -> None:
 
 
 def made(generator: np.random.Generator, samples: int) -> tuple[Floats, Floats]:
-    """What three people say from 1 to 5, and a judge from 0 to 10."""
+    """Ratings of three people from 1 to 5, and of a judge from 0 to 10."""
     good = generator.normal(0, 1, samples)
     said = 3 + good + generator.normal(0, 0.7, (3, samples))
     judged = 5 + good + 1.7 * generator.normal(0, 1, samples)
@@ -68,7 +68,7 @@ def made(generator: np.random.Generator, samples: int) -> tuple[Floats, Floats]:
 
 
 def covered(kind: str, runs: int, resamples: int) -> float:
-    """How often the interval holds the correlation of 200,000 samples."""
+    """Return how often the interval covers the correlation of 200,000 samples."""
     many = made(np.random.default_rng(0), 200_000)
     truth = SCIPY[kind](*many)[0]
     generator, hits = np.random.default_rng(4), 0
@@ -82,11 +82,11 @@ def covered(kind: str, runs: int, resamples: int) -> float:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_intervals_over_samples_hold_the_truth(kind: str) -> None:
+def test_intervals_over_samples_cover(kind: str) -> None:
     assert covered(kind, 300, 200) >= 0.91
 
 
 @pytest.mark.study
 @pytest.mark.parametrize("kind", KINDS)
-def test_intervals_over_samples_hold_the_truth_in_many_runs(kind: str) -> None:
+def test_intervals_over_samples_cover_in_many_runs(kind: str) -> None:
     assert 0.935 <= covered(kind, 2000, 1000) <= 0.97

@@ -1,4 +1,4 @@
-"""What stopping says: who, why, and from how much."""
+"""Outcomes of early stopping: models, reasons and numbers of answers."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ TAGS = [{"dimension": DIMENSIONS[at % 9]} for at in range(270)]
 def stopped(
     rule: StoppingRule, means: list[float], *, card: ScoreSchema = SCHEMA, spread: float = 8.0
 ) -> SequentialTest:
-    """Systems of these means, fed until it is settled or all samples are seen."""
+    """Return a test of models with these means, after it is settled or all samples were added."""
     models = tuple("ABCDEFGH"[: len(means)])
     tags = [tag for tag in TAGS if card is SCHEMA] or [{"subset": "ab"[at > 89]} for at in range(180)]
     made = SequentialTest(rule, card, models, tags)
@@ -34,7 +34,7 @@ def stopped(
     return made
 
 
-def test_who_is_dropped_is_not_paid_for_any_more() -> None:
+def test_dropped_models_use_no_more_answers() -> None:
     made = stopped(StoppingRule(), [70, 80, 40])
     outcome = made.outcome(answers_total=270 * 3 * 15)
     assert (outcome.best, outcome.undecided, outcome.reason) == ("B", (), "settled")
@@ -49,7 +49,7 @@ def test_who_is_dropped_is_not_paid_for_any_more() -> None:
     assert made.active_models == ()
 
 
-def test_the_margin_is_the_reason_where_it_is() -> None:
+def test_the_reason_is_the_margin_if_models_are_equal() -> None:
     outcome = stopped(StoppingRule(margin=4.0), [75, 75, 40]).outcome(1)
     assert outcome.reason == "within the margin"
     states = {at.model: at.state for at in outcome.standings}
@@ -58,14 +58,14 @@ def test_the_margin_is_the_reason_where_it_is() -> None:
     assert stopped(StoppingRule(margin=4.0), [90, 40]).outcome(1).reason == "settled"
 
 
-def test_out_of_samples_the_rest_is_undecided() -> None:
+def test_models_are_undecided_if_no_samples_are_left() -> None:
     outcome = stopped(StoppingRule(), [75, 75, 40]).outcome(1)
     assert (outcome.best, set(outcome.undecided)) == (None, {"A", "B"})
     assert outcome.reason == "out of samples"
     assert SequentialTest(StoppingRule(), SCHEMA, "AB", TAGS).outcome(1).reason == "not finished"
 
 
-def test_a_ranking_names_what_is_open() -> None:
+def test_a_ranking_lists_open_pairs() -> None:
     facts = stopped(StoppingRule(RANKING), [75, 75, 40]).outcome(1).to_dict()
     assert facts["open"] == [["A", "B"]]
     assert facts["best"] is None
@@ -73,7 +73,7 @@ def test_a_ranking_names_what_is_open() -> None:
     assert (done.ranking, done.best, done.reason) == (("B", "A", "C"), "B", "settled")
 
 
-def test_where_less_is_better_the_least_is_best() -> None:
+def test_the_lowest_is_best_if_lower_is_better() -> None:
     distance = Metric("L1", "distance", 0.0, 1.0, higher_is_better=False)
     levels = (replace(OVERALL, mean_of="subset"), Level("subset", "subsets", ("a", "b")))
     card = ScoreSchema((distance,), None, levels)
@@ -83,12 +83,12 @@ def test_where_less_is_better_the_least_is_best() -> None:
     assert outcome.standings[2].difference == pytest.approx(0.4, abs=0.1)
 
 
-def test_one_model_is_nothing_to_decide() -> None:
+def test_one_model_is_refused() -> None:
     with pytest.raises(CrevalError, match="give two or more"):
         SequentialTest(StoppingRule(), SCHEMA, ["A"], TAGS)
 
 
-def test_a_ranking_names_the_pairs_that_are_equal_once_it_is_settled() -> None:
+def test_a_settled_ranking_lists_equal_pairs() -> None:
     alike = stopped(StoppingRule(RANKING, margin=4.0), [75, 75, 40]).outcome(1)
     assert alike.reason == "within the margin"
     assert [set(pair) for pair in alike.equal_pairs] == [{"A", "B"}]

@@ -1,4 +1,4 @@
-"""Races: who is dropped and when, and how seldom that is wrong."""
+"""Elimination of models, and its error rates."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ class Raced(NamedTuple):
     used: Floats
 
     def named(self) -> Integers:
-        """Who was found best in each run, or -1."""
+        """Return the best model of each run, or -1 if undecided."""
         alone = self.race.settled & (self.race.active.sum(axis=1) == 1)
         return np.where(alone, self.race.active.argmax(axis=1), -1)
 
 
 def raced(values: Floats, strata: Integers, rule: StoppingRule, order: Integers | None = None) -> Raced:
-    """Run races over values with the axes run, system, sample, looking after every sample."""
+    """Eliminate over values with the axes run, model, sample, with a look after every sample."""
     runs, models, size = values.shape
     race = Elimination(rule, np.bincount(strata).astype(np.float64), models, stratum_weights=even, runs=runs)
     seen, used = np.zeros(runs), np.zeros((runs, models))
@@ -43,7 +43,7 @@ def raced(values: Floats, strata: Integers, rule: StoppingRule, order: Integers 
 
 
 def orders(strata: Integers, runs: int, generator: np.random.Generator) -> Integers:
-    """Random orders in which all strata come up in turn."""
+    """Return random orders in which the strata alternate."""
     found = np.empty((runs, len(strata)), dtype=np.int64)
     members = [np.flatnonzero(strata == number) for number in range(strata.max() + 1)]
     turn = np.concatenate([np.arange(len(inside)) for inside in members])
@@ -54,7 +54,7 @@ def orders(strata: Integers, runs: int, generator: np.random.Generator) -> Integ
 
 
 def equals(runs: int, models: int, size: int, seed: int, kind: str = "normal") -> Floats:
-    """Equally good systems on samples of which some are harder than others."""
+    """Return values of equally good models on samples of varying difficulty."""
     generator = np.random.default_rng(seed)
     shape = (runs, models, size)
     if kind == "normal":
@@ -79,7 +79,7 @@ def test_the_better_of_two_is_found_and_the_worst_dropped_first() -> None:
     assert done.used[:, 2].mean() < 50 < done.used[:, 1].mean() < 200
 
 
-def test_within_the_margin_either_of_two_may_be_named() -> None:
+def test_within_the_margin_either_of_two_may_be_best() -> None:
     generator = np.random.default_rng(1)
     values = np.array([75.0, 75.0, 60.0])[:, None] + generator.normal(0, 15, (20, 3, 900))
     without, within = (raced(values, strata_of(900), StoppingRule(margin=m)) for m in (0.0, 3.0))
@@ -89,14 +89,14 @@ def test_within_the_margin_either_of_two_may_be_named() -> None:
     assert within.seen.mean() < 0.7 * 900
 
 
-def test_a_model_is_not_left_within_the_margin_of_one_that_is_left_too() -> None:
-    # Each is 2 below the next: the first is not within 3 of the last, whatever lies between them.
+def test_the_margin_is_not_transitive() -> None:
+    # Each is 2 below the next: the first and the last differ by more than 3.
     generator = np.random.default_rng(2)
     values = np.array([76.0, 74.0, 72.0])[:, None] + generator.normal(0, 4, (50, 3, 900))
     assert (raced(values, strata_of(900), StoppingRule(margin=3.0)).named() < 2).all()
 
 
-def test_all_samples_settle_every_margin_but_no_tie() -> None:
+def test_all_samples_settle_a_margin_but_no_tie() -> None:
     values = equals(10, 2, 90, seed=3)
     whole = raced(values, strata_of(90), StoppingRule(margin=0.001))
     last = whole.seen == 90
@@ -129,7 +129,7 @@ def test_a_ranking_is_settled_pair_by_pair() -> None:
 
 
 @pytest.mark.parametrize("wrong", [{"alpha": 0.0}, {"alpha": 0.7}, {"margin": -1.0}])
-def test_a_rule_takes_only_what_makes_sense(wrong: dict[str, float]) -> None:
+def test_a_rule_validates_its_values(wrong: dict[str, float]) -> None:
     with pytest.raises(CrevalError, match=r"`alpha`|`margin`"):
         StoppingRule(**wrong)  # type: ignore[arg-type]
     with pytest.raises(CrevalError, match="did you mean 'best'"):
@@ -138,12 +138,12 @@ def test_a_rule_takes_only_what_makes_sense(wrong: dict[str, float]) -> None:
 
 @pytest.mark.parametrize("kind", ["normal", "skewed", "binary"])
 @pytest.mark.parametrize("models", [2, 5])
-def test_equals_are_seldom_told_apart(models: int, kind: str) -> None:
+def test_equal_models_are_rarely_decided(models: int, kind: str) -> None:
     done = raced(equals(200, models, 360, 5, kind), strata_of(360), StoppingRule())
     assert (~done.race.active).any(axis=1).mean() <= 0.05, "not even one is dropped"
 
 
-def test_a_ranking_of_equals_is_seldom_begun() -> None:
+def test_pairs_of_equal_models_are_rarely_settled() -> None:
     done = raced(equals(200, 4, 360, 6), strata_of(360), StoppingRule(RANKING))
     begun = [len(done.race.open_pairs(run)) < 6 for run in range(200)]
     assert np.mean(begun) <= 0.05
@@ -151,8 +151,8 @@ def test_a_ranking_of_equals_is_seldom_begun() -> None:
 
 @pytest.mark.study
 @pytest.mark.parametrize("margin", [0.0, 1.0])
-def test_a_ranking_is_seldom_wrong_in_2000_sets(margin: float) -> None:
-    # Each is better than the next by a point, on samples of this kind and then on exactly these.
+def test_a_ranking_is_rarely_wrong_in_2000_sets(margin: float) -> None:
+    # Each is better than the next by one point: in the population, then on exactly these samples.
     values = equals(2000, 4, 900, seed=10)
     if margin:
         values += 75 - values.mean(axis=2, keepdims=True)
@@ -172,7 +172,7 @@ def test_a_ranking_is_seldom_wrong_in_2000_sets(margin: float) -> None:
 @pytest.mark.study
 @pytest.mark.parametrize("kind", ["normal", "skewed", "binary"])
 @pytest.mark.parametrize(("models", "size"), [(2, 900), (2, 180), (2, 72), (3, 900), (8, 450)])
-def test_equals_are_seldom_told_apart_in_2000_sets(models: int, size: int, kind: str) -> None:
+def test_equal_models_are_rarely_decided_in_2000_sets(models: int, size: int, kind: str) -> None:
     done = raced(equals(2000, models, size, 7, kind), strata_of(size), StoppingRule())
     assert (~done.race.active).any(axis=1).mean() <= 0.05, "not even one is dropped"
 
@@ -180,8 +180,8 @@ def test_equals_are_seldom_told_apart_in_2000_sets(models: int, size: int, kind:
 @pytest.mark.study
 @pytest.mark.parametrize("gap", [0.0, 1.0, 3.0, 8.0])
 @pytest.mark.parametrize("margin", [0.0, 1.5])
-def test_who_is_worse_by_the_margin_is_seldom_named_in_2000_orders(margin: float, gap: float) -> None:
-    # Two on top, exactly the margin apart on all samples; three others fall short of them.
+def test_a_model_worse_by_the_margin_is_rarely_best_in_2000_orders(margin: float, gap: float) -> None:
+    # The best two are exactly the margin apart on all samples; three others are worse.
     generator = np.random.default_rng(9)
     values = generator.normal(75, 10, 900) + generator.normal(0, 12, (5, 900))
     values += 75 - values.mean(axis=1, keepdims=True)

@@ -28,7 +28,7 @@ def test_a_share_without_clusters_is_wilsons() -> None:
     assert astuple(found) == pytest.approx((0.62, expected.low, expected.high), abs=1e-3)
 
 
-def test_a_share_of_all_still_leaves_something_open() -> None:
+def test_the_interval_of_a_share_of_one_is_not_empty() -> None:
     found = clustered_proportion(np.ones(40), np.arange(40))
     assert found.high == 1.0
     assert found.low == pytest.approx(stats.binomtest(40, 40).proportion_ci(method="wilson").low, abs=0.01)
@@ -40,7 +40,7 @@ def test_a_share_of_all_still_leaves_something_open() -> None:
 
 
 def covered(runs: int, truth: float, samples: int) -> float:
-    """How often a share holds the truth: five comparisons a sample, which go together."""
+    """Return the coverage of a share's interval, with five correlated comparisons per sample."""
     generator, hits = np.random.default_rng(8), 0
     for _ in range(runs):
         alike = generator.random((samples, 1)) < truth
@@ -51,14 +51,14 @@ def covered(runs: int, truth: float, samples: int) -> float:
     return hits / runs
 
 
-def test_shares_hold_the_truth() -> None:
+def test_intervals_of_shares_cover() -> None:
     assert covered(500, 0.7, 40) >= 0.92
 
 
 @pytest.mark.study
 @pytest.mark.parametrize("truth", [0.5, 0.7, 0.9])
 @pytest.mark.parametrize("samples", [30, 100])
-def test_shares_hold_the_truth_in_many_runs(truth: float, samples: int) -> None:
+def test_intervals_of_shares_cover_in_many_runs(truth: float, samples: int) -> None:
     assert covered(2000, truth, samples) >= 0.935
 
 
@@ -77,7 +77,7 @@ def test_a_mean_has_students_interval() -> None:
     assert none.value is None
 
 
-def test_a_mean_of_values_that_belong_together_is_less_sure() -> None:
+def test_clustered_values_widen_the_interval() -> None:
     statsmodels = pytest.importorskip("statsmodels.api")
     chance = np.random.default_rng(3)
     images = chance.integers(0, 12, 90)
@@ -87,4 +87,4 @@ def test_a_mean_of_values_that_belong_together_is_less_sure() -> None:
     assert found.value == pytest.approx(fitted.params[0])
     assert found.interval == pytest.approx(tuple(fitted.conf_int()[0]), rel=1e-3)
     few = clustered_mean(values[images < 4], list(map(str, images[images < 4])))
-    assert few.interval == (None, None), "many values of four pictures are four"
+    assert few.interval == (None, None), "many values of four images are four clusters"

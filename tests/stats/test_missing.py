@@ -1,4 +1,4 @@
-"""Samples without an edit, by hand: left out, counted as failed, or left out for all."""
+"""Samples without an edit, worked out by hand: excluded, counted as failed, or excluded for all models."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def values(card: Scorecard, model: str, group: str = "overall") -> list[float | 
     return [card.cell(model, column, group).value for column in ("IF", "VC", "VQ", "S")]
 
 
-def test_left_out(run: Run) -> None:
+def test_missing_edits_are_excluded(run: Run) -> None:
     card = score(run, resamples=100)
     third = 200 / 3
     assert values(card, "A") == pytest.approx([third, 75, third, 70])
@@ -57,8 +57,8 @@ def test_left_out(run: Run) -> None:
     assert astuple(card.cell("A", "VC"))[3:] == (6, 8)
 
 
-def test_counted_as_failed(run: Run) -> None:
-    """s3 of A is worth nothing: in its dimension, in the mean of dimensions, and in the whole."""
+def test_missing_edits_count_as_failed(run: Run) -> None:
+    """s3 of A counts zero: in its dimension, in the mean of dimensions, and overall."""
     card = score(run, resamples=100, missing="zero")
     assert values(card, "A") == pytest.approx([50, 56.25, 50, 52.5])
     assert values(card, "A", "Derivative Characters") == [0, 0, 0, 0]
@@ -66,20 +66,20 @@ def test_counted_as_failed(run: Run) -> None:
     assert values(card, "A", "Commercial Design") == pytest.approx([0, 100, 0, 40])
     assert astuple(card.cell("A", "VC"))[3:] == (8, 8)
     assert card.cell("A", "S", "s3", "sample").value == 0
-    # What never came counts as well.
+    # Absent edits count as well.
     assert values(card, "B", "Commercial Design") == [0, 0, 0, 0]
     assert values(card, "B") == pytest.approx([50, 75, 75, 65])
     assert card.table.missing == "zero"
 
 
-def test_what_a_judge_left_open_is_never_zero(run: Run) -> None:
+def test_unanswered_questions_never_count_zero(run: Run) -> None:
     for rule in ("exclude", "zero"):
         cell = score(run, resamples=100, missing=rule).cell("B", "VC", "s3", "sample")
         assert (cell.value, cell.scored, cell.total) == (100, 1, 2)
 
 
 def test_strict(run: Run) -> None:
-    """The unanswered question of B is wrong then; edits that are not there are as told."""
+    """With strict, the unanswered question of B counts as wrong; missing edits follow `missing`."""
     left_out = score(run, resamples=100, strict=True)
     assert left_out.cell("B", "VC").value == pytest.approx((100 + 100 + 75) / 3)
     counted = score(run, resamples=100, strict=True, missing="zero")
@@ -91,8 +91,8 @@ def test_weights_and_chosen_models(run: Run) -> None:
     assert card.cell("A", "S").value == pytest.approx(56.25)
 
 
-def test_models_are_compared_with_their_failings(run: Run) -> None:
-    """On s1 and s2, which both have, A lacks 0 and 75 in VC; of the others each lacks one."""
+def test_models_are_compared_with_failed_samples(run: Run) -> None:
+    """On s1 and s2, which both have, A loses 0 and 75 in VC; each model lacks one of the others."""
     left_out = compare(run, "A", "B", resamples=100).differences["overall", "overall", "VC"]
     assert left_out.value == pytest.approx(-75 / 2)
     assert left_out.samples == 2
@@ -105,7 +105,7 @@ def test_models_are_compared_with_their_failings(run: Run) -> None:
 
 
 def test_intervals_are_those_of_zeros(tmp_path: Path) -> None:
-    """Of 40 samples 30 are all right and 10 refused: a resample's mean is binomial."""
+    """30 of 40 samples are right and 10 refused, so a resample's mean is binomial."""
     names = {f"s{n}": "Surreal Fantasy" for n in range(40)}
     given = {n: ("++++" if at < 30 else REFUSED) for at, n in enumerate(names)}
     with open_run(written.write(tmp_path, {"A": given}, names)) as run:
@@ -132,7 +132,7 @@ def binomial_quantile(n: int, p: float, share: float) -> int:
     return n
 
 
-def test_a_draw_that_was_refused_is_a_draw(tmp_path: Path) -> None:
+def test_a_refused_draw_counts(tmp_path: Path) -> None:
     given = {"A": {"s1": ["++++", REFUSED, "-+++"]}}
     with open_run(written.write(tmp_path, given, {"s1": "Surreal Fantasy"})) as run:
         assert score(run, resamples=100).cell("A", "IF").value == pytest.approx(50)
@@ -141,7 +141,7 @@ def test_a_draw_that_was_refused_is_a_draw(tmp_path: Path) -> None:
     assert counted.cell("A", "VC").value == pytest.approx(200 / 3)
 
 
-def test_what_came_later_as_draws_is_not_absent(tmp_path: Path) -> None:
+def test_draws_that_were_added_later_are_not_absent(tmp_path: Path) -> None:
     for status in (ABSENT, EditStatus.IMPOSSIBLE):
         given = {"A": {"s1": [status, "++++", "++++"]}}
         folder = written.write(tmp_path / str(status), given, {"s1": "Surreal Fantasy"})
@@ -156,8 +156,8 @@ def test_repeats_change_nothing(tmp_path: Path) -> None:
     assert values(card, "A") == pytest.approx([50, 56.25, 50, 52.5])
 
 
-def test_what_a_run_is_not_about_is_never_counted(tmp_path: Path) -> None:
-    """s4 was never wanted of A, and VQ was never asked."""
+def test_samples_and_metrics_outside_a_run_are_not_counted(tmp_path: Path) -> None:
+    """s4 was not requested of A, and VQ was never asked."""
     given = {"A": {"s1": "+++ ", "s2": REFUSED}, "B": {"s1": "+++ ", "s2": "+++ ", "s3": "+++ ", "s4": "+++ "}}
     with open_run(written.write(tmp_path, given, DIMENSIONS)) as run:
         card = score(run, resamples=100, missing="zero")
@@ -165,7 +165,7 @@ def test_what_a_run_is_not_about_is_never_counted(tmp_path: Path) -> None:
     assert astuple(card.cell("A", "IF"))[3:] == (2, 4)
 
 
-def test_a_image_that_cannot_be_opened_is_not_missing(tmp_path: Path) -> None:
+def test_an_image_that_cannot_be_opened_is_not_missing(tmp_path: Path) -> None:
     written.write(tmp_path, {"A": {"s1": "++++"}}, DIMENSIONS)
     with RunWriter(tmp_path) as store:
         broken = Edit(EditKey("A", "s2"), FAILED, Path("s2.png"), "no picture")
@@ -175,7 +175,7 @@ def test_a_image_that_cannot_be_opened_is_not_missing(tmp_path: Path) -> None:
         assert score(run, resamples=100, missing="zero").cell("A", "IF").value == 100
 
 
-def test_unsupported_is_as_the_protocol_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unsupported_edits_follow_the_protocol(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     given = {"A": {"s1": "++++", "s2": EditStatus.UNSUPPORTED}}
     with open_run(written.write(tmp_path, given, DIMENSIONS)) as run:
         for rule in ("exclude", "zero"):
@@ -185,7 +185,7 @@ def test_unsupported_is_as_the_protocol_says(tmp_path: Path, monkeypatch: pytest
             assert score(run, resamples=100, missing=rule).cell("A", "IF").value == 50
 
 
-def test_what_the_benchmark_made_impossible_counts_nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_edits_that_the_benchmark_made_impossible_do_not_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     given = {"A": {"s1": "++++", "s2": EditStatus.IMPOSSIBLE}}
     with open_run(written.write(tmp_path, given, DIMENSIONS)) as run:
         for unsupported in (None, 0.0):
@@ -197,8 +197,8 @@ def test_what_the_benchmark_made_impossible_counts_nowhere(tmp_path: Path, monke
         assert (gone.edit.sample, gone.reason) == ("s2", "in the benchmark, s.png does not exist")
 
 
-def test_half_a_run_has_no_zeros(tmp_path: Path) -> None:
-    """Where some edits are not judged yet, all that are missing would stand beside a few."""
+def test_zero_is_refused_for_an_unfinished_run(tmp_path: Path) -> None:
+    """If some edits are not judged yet, the zeros of all missing edits would outweigh the few scores."""
     given = {"A": {"s1": "++++", "s2": REFUSED, "s3": "    "}, "B": {"s1": "++++", "s2": "    "}}
     with open_run(written.write(tmp_path, given, DIMENSIONS)) as run:
         with pytest.raises(CrevalError, match="1 edits of 'A' are not judged"):
@@ -206,19 +206,19 @@ def test_half_a_run_has_no_zeros(tmp_path: Path) -> None:
         assert score(run, resamples=100, missing="zero", models=("B",)).cell("B", "IF").value == 100
 
 
-def test_rules_that_are_none(run: Run, small_run: Run) -> None:
+def test_unknown_or_contradictory_policies_are_refused(run: Run, small_run: Run) -> None:
     with pytest.raises(CrevalError, match="takes exclude or zero, not 'none'"):
         score(run, missing="none")
     with pytest.raises(CrevalError, match="choose one"):
         score(run, missing="zero", common=True)
-    with pytest.raises(CrevalError, match="recorded answers do not say"):
+    with pytest.raises(CrevalError, match="a replay of recorded answers does not know"):
         score(small_run, missing="zero")
-    with pytest.raises(CrevalError, match="`correct` is for answers"):
+    with pytest.raises(CrevalError, match="`correct` cannot be combined with"):
         correct_scores(run, score(run, resamples=100, missing="zero"), Calibration("j", {}))
 
 
-def test_samples_that_all_have(run: Run) -> None:
-    """s1 and s2: A lacks s3, B s4."""
+def test_common_samples(run: Run) -> None:
+    """s1 and s2, because A lacks s3 and B lacks s4."""
     card = score(run, resamples=100, common=True)
     assert card.table.samples == ("s1", "s2")
     assert card.table.sample_count_before_common == 4
@@ -231,20 +231,20 @@ def test_samples_that_all_have(run: Run) -> None:
     assert alone.table.samples == ("s1", "s2", "s4")
 
 
-def test_an_answer_that_one_lacks_is_left_out_for_all(tmp_path: Path) -> None:
-    """s2 has no VC of B, so no S: it is no sample that both have a score of."""
+def test_a_sample_with_a_missing_answer_is_not_common(tmp_path: Path) -> None:
+    """s2 has no VC of B, therefore no S: not both models have a score of it."""
     given = {"A": {"s1": "++++", "s2": "-+++"}, "B": {"s1": "+-++", "s2": "+??+"}}
     with open_run(written.write(tmp_path, given, DIMENSIONS)) as run:
         card = score(run, resamples=100, common=True)
         assert card.table.samples == ("s1",)
-        # By IF alone it is one; its VC still counts for nobody.
+        # Ranked by IF alone, s2 is common. Its VC is still ignored for all models.
         ranked = score(run, resamples=100, common=True, weights={"IF": 1})
     assert ranked.table.samples == ("s1", "s2")
     assert astuple(ranked.cell("A", "VC"))[:1] + astuple(ranked.cell("A", "VC"))[3:] == (100, 2, 4)
     assert ranked.cell("A", "IF").value == 50
 
 
-def test_intervals_of_what_all_have_are_those_of_these_samples(tmp_path: Path) -> None:
+def test_intervals_of_common_samples_are_those_of_a_run_with_only_these(tmp_path: Path) -> None:
     names = {f"s{n}": "Surreal Fantasy" for n in range(20)}
     chance = np.random.default_rng(1)
     given: dict[str, dict[str, written.Answers]] = {
@@ -263,17 +263,17 @@ def test_intervals_of_what_all_have_are_those_of_these_samples(tmp_path: Path) -
             assert card.cell(model, column) == expected.cell(model, column)
 
 
-def test_no_sample_that_all_have(tmp_path: Path) -> None:
+def test_no_common_sample(tmp_path: Path) -> None:
     given = {"A": {"s1": "++++", "s2": "++++"}, "B": {"s3": "++++"}}
     written.write(tmp_path, given, DIMENSIONS)
-    sentence = "of all 2 models; 'B' has one of 1"
+    sentence = r"of all 2 models\. 'B' has the fewest \(1\)"
     with open_run(tmp_path) as run, pytest.raises(CrevalError, match=sentence):
         score(run, common=True)
 
 
-def test_chains_steps_and_distances(tmp_path: Path) -> None:
-    """Of ComplexBench-Edit's samples one in each subset is refused: the score is halved, so are its
-    steps' types, and distances, which have no worst, stay as they are."""
+def test_zero_in_complexbench_edit(tmp_path: Path) -> None:
+    """One of two samples of each subset is refused: scores and those of step types are halved. Distances have
+    no worst value and do not change."""
     benchmark = open_benchmark(write_release(tmp_path / "bench"))
     with RunWriter(tmp_path / "run") as store, store.transaction():
         store.put_manifest(describe_run(benchmark, "j"))

@@ -11,8 +11,8 @@ from creval.stats.scorecard import build_scorecard
 from tests.stats.made import table
 
 
-def test_every_way_of_changing_sides_by_hand() -> None:
-    """Differences 3, 1, -1: of the eight sums of their sizes six are as far from zero as 3."""
+def test_all_sign_flips_by_hand() -> None:
+    """Differences 3, 1, -1: six of the eight sums with flipped signs are at least as far from zero as 3."""
     values = np.zeros((2, 3, 3))
     values[0] = np.array([3.0, 1.0, -1.0])[:, None]
     pair = table(values, [0, 0, 0]).select_pairs([("A", "B")])
@@ -50,7 +50,7 @@ def test_contributions_sum_to_the_difference_with_groups_and_gaps() -> None:
     assert sample_contributions(pairs).sum(axis=1) == pytest.approx([found["A", "B"], found["B", "C"]])
 
 
-def test_samples_of_one_image_change_sides_together() -> None:
+def test_samples_of_one_image_are_flipped_together() -> None:
     values = np.zeros((2, 6, 3))
     values[0] = 1.0
     pair = replace(table(values, [0] * 6).select_pairs([("A", "B")]), clusters=np.array([0, 0, 0, 1, 1, 1]))
@@ -58,7 +58,7 @@ def test_samples_of_one_image_change_sides_together() -> None:
     assert p_values([replace(pair, clusters=np.arange(6))]) == [2 / 64]
 
 
-def test_equal_models_are_told_apart_in_one_of_twenty() -> None:
+def test_equal_models_differ_significantly_in_one_of_twenty_runs() -> None:
     chance = np.random.default_rng(6)
     found = []
     for _ in range(400):
@@ -68,16 +68,16 @@ def test_equal_models_are_told_apart_in_one_of_twenty() -> None:
     assert wrong <= 0.08
 
 
-def test_nothing_to_compare() -> None:
+def test_no_p_value_without_samples() -> None:
     values = np.full((2, 4, 3), 7.0)
     assert p_values([table(values, [0] * 4).select_pairs([("A", "B")])]) == [1.0]
     values[0, :, 1] = np.nan
     assert p_values([table(values, [0] * 4).select_pairs([("A", "B")])]) == [None]
 
 
-def test_who_has_no_value_of_their_own_is_not_compared() -> None:
-    """Without one in VC there is no S to compare, whichever of the two it is that has none. That
-    what is not supported counts 0 is a rule, and no value of one's own."""
+def test_no_p_value_if_a_model_has_no_supported_value() -> None:
+    """Without a value in VC there is no S to compare, in whichever of the two models. The 0 of an
+    unsupported sample is not a supported value."""
     values = np.full((3, 4, 3), 7.0)
     values[0, :, 1] = 0.0
     made = table(values, [0] * 4)
@@ -99,9 +99,9 @@ def test_holm_is_that_of_statsmodels() -> None:
     assert holm_correction([]) == []
 
 
-def test_a_hole_in_one_models_samples_is_no_reason_not_to_compare() -> None:
-    """Differences 2, 1, -1.5, of which VC lacks the first: they add 0.4, 0.4 and -0.6 to S, whose sum of 0.2 is
-    reached whatever their signs. Without the hole, 6 of 8 ways would reach it."""
+def test_models_are_compared_if_one_lacks_a_value() -> None:
+    """Differences 2, 1, -1.5; VC lacks the first. They add 0.4, 0.4 and -0.6 to S, so all sign flips reach the
+    sum of 0.2. With all values, 6 of 8 would reach it."""
     values = np.zeros((2, 3, 3))
     values[0] = np.array([2.0, 1.0, -1.5])[:, None]
     whole = table(values, [0, 0, 0]).select_pairs([("A", "B")])
@@ -116,7 +116,7 @@ def test_a_hole_in_one_models_samples_is_no_reason_not_to_compare() -> None:
 
 def test_pairs_in_several_tables_are_tested_as_in_one() -> None:
     values = np.random.default_rng(8).normal(0, 1, (4, 20, 3))
-    values[0, ::2] = np.nan  # a sample that one table lacks is a cluster all the same
+    values[0, ::2] = np.nan  # a sample that one table lacks is still a cluster
     made = table(values, [0] * 20)
     pairs = [("A", "B"), ("B", "C"), ("C", "D")]
     assert p_values(made.select_pairs([pair]) for pair in pairs) == p_values([made.select_pairs(pairs)])

@@ -37,7 +37,7 @@ def test_models_are_in_the_order_of_the_composite() -> None:
     assert CARD.models[0] == "C"
 
 
-def test_pairing_decides_what_single_intervals_cannot() -> None:
+def test_paired_differences_are_decided_where_intervals_overlap() -> None:
     low = {model: CARD.cell(model, "S").low or 0 for model in "ABC"}
     high = {model: CARD.cell(model, "S").high or 0 for model in "ABC"}
     found = {(d.first, d.second): d for d in CARD.differences}
@@ -55,7 +55,7 @@ def test_models_are_compared_on_the_samples_that_both_have() -> None:
 
 
 def test_memory_does_not_grow_with_the_pairs_of_models() -> None:
-    """24 models are 276 pairs, twelve are 66: with all pairs in memory at once, four times as much."""
+    """24 models are 276 pairs, twelve are 66: all pairs in memory at once would take four times as much."""
     made = table(np.random.default_rng(2).uniform(0, 100, (12, 90, 3)), [*range(9)] * 10)
     peaks = []
     for times in (1, 2):
@@ -68,7 +68,7 @@ def test_memory_does_not_grow_with_the_pairs_of_models() -> None:
     assert peaks[1] < 1.6 * peaks[0]
 
 
-def test_pairs_that_are_compared_in_blocks_are_compared_alike() -> None:
+def test_pairs_compared_in_blocks_have_the_same_differences() -> None:
     made = table(np.random.default_rng(3).uniform(0, 100, (12, 30, 3)), [0, 4, 8] * 10)
     whole = {(d.first, d.second): d for d in build_scorecard(made, resamples=200).differences}
     some = build_scorecard(made.select_models("A", "K", "L"), resamples=200).differences
@@ -85,7 +85,7 @@ def test_few_samples_have_no_interval() -> None:
     assert card.differences[0].is_decided is False
 
 
-def test_one_metric_with_few_samples_takes_only_itself_and_the_composite_along() -> None:
+def test_a_metric_with_few_samples_clears_only_its_own_interval_and_that_of_the_composite() -> None:
     values = np.random.default_rng(0).uniform(0, 100, (2, 20, 3))
     values[:, 3:, 1] = np.nan
     card = build_scorecard(table(values, [0] * 20), resamples=200)
@@ -102,7 +102,7 @@ def test_samples_are_a_level_too() -> None:
     assert CARD.groups("sample") == CARD.table.samples
 
 
-def test_unknown_names_are_named() -> None:
+def test_unknown_names_are_refused() -> None:
     for names, sentence in (
         (("a", "IF", "overall"), "no model 'a'; did you mean 'A'"),
         (("A", "if", "overall"), "no metric 'if'; did you mean 'IF'"),
@@ -128,8 +128,8 @@ def test_weights_change_the_composite_only(small_run: Run) -> None:
     assert other.cell("Keeper", "S").value == pytest.approx(sum(parts) / 2)
 
 
-def test_what_a_model_does_not_support_counts_and_is_not_shown() -> None:
-    """It counts zero in the means above it; a group of which nothing is supported has a dash."""
+def test_unsupported_samples_count_but_have_no_cell() -> None:
+    """They count zero in higher means; a group without supported samples has no value."""
     made = table(np.full((2, 12, 3), 80.0), [0] * 6 + [1] * 6)
     values, total = made.values.copy(), made.total.copy()
     values[1, :6], total[1, :6] = 0.0, 0
@@ -154,8 +154,8 @@ def test_a_model_that_supports_nothing_has_no_score() -> None:
     assert card.groups("dimension") == ()
 
 
-def test_samples_of_one_image_are_one_to_an_interval() -> None:
-    """Eight samples of four pictures are too few, of five they are not; values stay as they are."""
+def test_samples_of_one_image_are_one_cluster() -> None:
+    """Eight samples of four images have no interval, of five images they have one; values do not change."""
     values = np.random.default_rng(0).normal(60, 10, (2, 8, 3))
     for images, sure in (([0, 0, 0, 1, 1, 2, 2, 3], False), ([0, 0, 1, 1, 2, 2, 3, 4], True)):
         made = replace(table(values, [0] * 8), clusters=np.array(images))
@@ -184,7 +184,7 @@ def test_samples_of_one_image_are_one_to_an_interval() -> None:
         (None, None, 0.001, False),
     ],
 )
-def test_a_difference_is_decided_by_the_test_or_else_by_the_interval(
+def test_a_difference_is_decided_by_the_test_or_by_the_interval(
     low: float | None, high: float | None, p: float | None, is_decided: bool
 ) -> None:
     assert Difference(1.0, low, high, first="A", second="B", samples=9, p=p).is_decided is is_decided
@@ -204,8 +204,8 @@ def test_only_decided_pairs_are_listed_the_better_model_first() -> None:
     assert Scorecard(lower, {}, differences).decided_pairs == (("B", "A"), ("A", "C"))
 
 
-def test_a_difference_rests_on_the_samples_of_the_metric_that_has_the_fewest() -> None:
-    """Of twelve samples A lacks IF in three and B lacks VC in five others: 9, 7 and 12 are shared."""
+def test_a_difference_has_the_sample_count_of_the_smallest_metric() -> None:
+    """Of twelve samples, A lacks IF in three and B lacks VC in five others: 9, 7 and 12 are shared."""
     values = np.random.default_rng(5).uniform(0, 100, (2, 12, 3))
     values[0, :3, 0] = np.nan
     values[1, 3:8, 1] = np.nan

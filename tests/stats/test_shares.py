@@ -15,7 +15,7 @@ def test_wilsons_interval_is_that_of_statsmodels(found: int, total: int) -> None
     assert wilson_interval(found, total) == pytest.approx(expected, abs=1e-9)
 
 
-def test_a_share_of_nothing_has_no_value() -> None:
+def test_a_share_with_a_total_of_zero_has_no_value() -> None:
     assert (Proportion(0, 0).value, Proportion(0, 0).interval) == (None, (None, None))
     assert Proportion(1, 4).value == 0.25
 

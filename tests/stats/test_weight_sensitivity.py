@@ -30,7 +30,7 @@ def test_the_simplex_has_every_choice_once() -> None:
 
 
 def test_two_models_by_hand() -> None:
-    """A has 80, 60, 70 and B 60, 80, 70: A wins where IF weighs more than VC."""
+    """A has 80, 60, 70 and B has 60, 80, 70: A wins if IF weighs more than VC."""
     found = analyse_sensitivity(made((80, 60, 70), (60, 80, 70)))
     assert found.win_shares["A"] == pytest.approx(0.5)
     assert found.rank_ranges == {"A": (1, 2), "B": (1, 2)}
@@ -40,7 +40,7 @@ def test_two_models_by_hand() -> None:
 
 
 def test_shares_and_changes_of_three_models() -> None:
-    """Against two million random weights, and against a linear program."""
+    """Compare with two million random weights, and with a linear program."""
     linprog = import_module("scipy.optimize").linprog
     values = np.array([[86.2, 68.0, 90.5], [89.0, 63.3, 91.2], [70.7, 73.2, 86.1]])
     found = analyse_sensitivity(made(*map(tuple, values.tolist())))
@@ -49,20 +49,20 @@ def test_shares_and_changes_of_three_models() -> None:
     assert [found.win_shares[name] for name in "ABC"] == pytest.approx(shares, abs=0.003)
     own = np.array([0.4, 0.4, 0.2])
     for at, name in enumerate("BC", 1):
-        # Least t for which the weights w lie within t of the own and the other is level or ahead.
+        # Least t such that weights within t of those in use bring the other model level or ahead.
         within = np.block([[np.eye(3), -np.ones((3, 1))], [-np.eye(3), -np.ones((3, 1))]])
         level = np.append(values[0] - values[at], 0.0)
         least = linprog([0, 0, 0, 1], np.vstack([within, level]), [*own, *-own, 0.0], [[1, 1, 1, 0]], [1.0])
         assert found.weight_changes[name] == pytest.approx(least.fun, abs=1e-9)
 
 
-def test_ties_on_an_edge_are_no_wins() -> None:
+def test_ties_on_an_edge_are_not_wins() -> None:
     found = analyse_sensitivity(made((90, 90, 100), (50, 90, 100)))
     assert found.win_shares == {"A": 1.0, "B": 0.0}
     assert found.weight_changes == {"B": None}
 
 
-def test_who_is_better_in_everything_wins_everywhere() -> None:
+def test_a_model_that_is_better_in_every_metric_wins_everywhere() -> None:
     found = analyse_sensitivity(made((80, 80, 80), (60, 70, 79)))
     assert found.win_shares == {"A": 1.0, "B": 0.0}
     assert found.weight_changes == {"B": None}
@@ -87,10 +87,10 @@ def test_a_plot_is_written_by_its_suffix(tmp_path: Path) -> None:
         save_figure(figure, tmp_path / "plot.xls")
 
 
-def test_names_cannot_hurt_a_plot(tmp_path: Path) -> None:
+def test_markup_in_names_is_escaped_in_a_plot(tmp_path: Path) -> None:
     from dataclasses import replace
 
-    good = made((80, 60, 70), (60, 80, 70)).table  # each is best somewhere
+    good = made((80, 60, 70), (60, 80, 70)).table  # each is best under some weights
     evil = replace(good, models=("$\\frac{1", "x" * 200))
     save_figure(ternary(analyse_sensitivity(build_scorecard(evil, resamples=100))), tmp_path / "plot.svg")
     texts = "".join(ElementTree.parse(tmp_path / "plot.svg").getroot().itertext())

@@ -1,4 +1,4 @@
-"""Runs of CREval written answer by answer, with edits that are not there."""
+"""Runs of CREval written answer by answer, with missing edits."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ REASONS = {
     EditStatus.IMPOSSIBLE: "in the benchmark, s.png does not exist",
 }
 Answers = str | EditStatus | Sequence[str | EditStatus]
-"""Of an edit what was answered to each question (+ right, - wrong, ? nothing, blank not asked), or
-that there is no edit; of several draws all."""
+"""Answers to the questions about an edit (+ right, - wrong, ? unanswered, blank not asked), or the status of a missing
+edit. A sequence has one entry per draw."""
 
 
 def write(
@@ -39,7 +39,7 @@ def write(
     repeats: int = 1,
     manifest: Mapping[str, object] | None = None,
 ) -> Path:
-    """A run of samples in these dimensions, answered alike in each repeat."""
+    """Write a run of samples in these dimensions, with the same answers in each repeat."""
     samples = [
         Sample(name, "Do.", None, {"category": CATEGORY_BY_DIMENSION[of], "dimension": of})
         for name, of in dimensions.items()

@@ -1,1 +1,1 @@
-"""A run to numbers: scores, comparisons, agreement, corrections."""
+"""Analysis of runs: scores, comparisons, agreement, corrections."""

@@ -1,4 +1,4 @@
-"""All answers of all voices to the same questions, side by side: judges, repeats, people."""
+"""Tables of the answers of all voices (judges, repeats, people) to the same questions."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def questions_by_id(run: Run) -> dict[tuple[str, str], Question]:
 
 
 def collect_answers(runs: Sequence[Run]) -> AnswerTable:
-    """The answers of all judges and repeats in some runs. What only one run asked is left out."""
+    """Collect the answers of all judges and repeats to the questions that all runs asked."""
     judges = Counter(judge for run in runs for judge in {name for name, _ in run.count_answers_by_voice()})
     items: dict[tuple[EditKey, str], Question] = {}
     tags: dict[str, Mapping[str, str]] = {}
@@ -53,12 +53,12 @@ def collect_answers(runs: Sequence[Run]) -> AnswerTable:
             columns.append(column)
     if len(voices) < 2:
         raise CrevalError(
-            "one voice alone agrees with nobody: give a second run, or one with several judges or "
+            "agreement needs two voices or more: give a second run, or a run with several judges or "
             "repeats (`creval judge` with `repeat`)."
         )
     shared = [key for key in items if asked[key] == len(runs) and key not in unlike]
     if not shared:
-        raise CrevalError("these runs hold no answers to the same questions about the same edits.")
+        raise CrevalError("these runs have no answers to the same questions about the same edits.")
     rows = {
         (key, name): AgreementItem(
             key.sample, items[key, name].metric, tags[key.sample], get_scale(items[key, name].scale).nominal
@@ -69,7 +69,7 @@ def collect_answers(runs: Sequence[Run]) -> AnswerTable:
 
 
 def collect_rater_answers(ratings: Iterable[Rating], tags: Mapping[str, Mapping[str, str]]) -> AnswerTable:
-    """What people said, each of them a voice: ratings of edits, or choices between two."""
+    """Collect human ratings of edits, or preferences between two. Each rater is a voice."""
     said: dict[str, dict[Hashable, float]] = {}
     items: dict[Hashable, AgreementItem] = {}
     for rating in ratings:
@@ -83,7 +83,7 @@ def collect_rater_answers(ratings: Iterable[Rating], tags: Mapping[str, Mapping[
             number = 1.0 + models.index(rating.choice) if rating.choice else 0.0
         said.setdefault(rating.rater, {})[key] = number
     if len(said) < 2:
-        raise CrevalError("one person alone agrees with nobody: the file names only one rater.")
+        raise CrevalError("agreement needs two raters or more: the file has only one.")
     return _build_table(items, list(said), list(said.values()))
 
 

@@ -1,4 +1,4 @@
-"""Two systems side by side: by how much they differ, where, and on which questions."""
+"""Comparison of two models: differences by level and group, and the samples and questions behind them."""
 
 from __future__ import annotations
 
@@ -26,8 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class QuestionGap:
-    """A question that one model passes and the other fails; `values` are over all voices, `answers` those that they
-    come from."""
+    """A question that one model passes and the other fails. `values` are reduced from the `answers` of all voices."""
 
     question: Question
     winner: str
@@ -36,7 +35,7 @@ class QuestionGap:
 
 
 class MeasurementGap(NamedTuple):
-    """What one metric gives for two models, and the score that it counts in."""
+    """Values of one measurement for two models, and the metric that it counts in."""
 
     name: str
     metric: str
@@ -45,7 +44,7 @@ class MeasurementGap(NamedTuple):
 
 @dataclass(frozen=True)
 class SampleGap:
-    """A sample's scores by column for both systems, and the questions and measurements that tell them apart."""
+    """A sample's scores by column for both models, and the questions and measurements in which they differ."""
 
     sample: str
     instruction: str
@@ -57,7 +56,7 @@ class SampleGap:
 
 @dataclass(frozen=True)
 class Comparison:
-    """`first` minus `second`, for each level, group and column, and where it is largest."""
+    """Differences (`first` minus `second`) by level, group and column, and the samples with the largest ones."""
 
     table: ScoreTable
     differences: Mapping[tuple[str, str, str], Difference]
@@ -77,7 +76,7 @@ def compare(
     top: int = 5,
     missing: str = EXCLUDE,
 ) -> Comparison:
-    """Compare two systems on the samples that both have, and show the `top` largest gaps."""
+    """Compare two models on the samples that both have, and find the `top` largest gaps."""
     table = build_score_table(
         run, strict=strict, subset=subset, weights=weights, models=(first, second), missing=missing
     )
@@ -103,7 +102,7 @@ def compare(
 
 
 def _count_evidence(pair: ScoreTable, level: Level, group: int, column: str) -> tuple[int, int]:
-    """On how many samples a difference rests, and on how many units: of the metrics behind it, the fewest."""
+    """Return the numbers of samples and clusters behind a difference; the smallest over the column's metrics."""
     if level.difference_of is not None:
         finer = pair.schema.find_level(level.difference_of[0])
         two = (finer.groups.index(name) for name in level.difference_of[1:])
@@ -122,7 +121,7 @@ def _largest_gaps(run: Run, pair: ScoreTable, strict: bool, top: int) -> list[Sa
     gap = np.nan_to_num(np.abs(columns[0, :, rank] - columns[1, :, rank]))
     order = [at for at in np.argsort(-gap, kind="stable")[:top] if gap[at] > 0]
     wanted = {pair.samples[at] for at in order}
-    # Of several draws the first stands for its model.
+    # With several draws, the first represents the model.
     values: dict[tuple[str, str], Mapping[str, float | None]] = {}
     for key, found in sorted(run.values_by_edit(), key=itemgetter(0)):
         if key.model in pair.models and key.sample in wanted:
@@ -142,7 +141,7 @@ def _largest_gaps(run: Run, pair: ScoreTable, strict: bool, top: int) -> list[Sa
 
 
 def _measurement_gaps(run: Run, sample: str, both: Sequence[Mapping[str, float | None]]) -> Iterator[MeasurementGap]:
-    """The measurements in which two systems differ, in the protocol's order."""
+    """Yield the measurements in which two models differ, in the protocol's order."""
     for probe in run.probes[sample]:
         first, second = (found.get(probe.id) for found in both)
         if isinstance(probe, Measurement) and first is not None and second is not None and first != second:
@@ -152,7 +151,7 @@ def _measurement_gaps(run: Run, sample: str, both: Sequence[Mapping[str, float |
 def _question_gaps(
     run: Run, pair: ScoreTable, sample: str, values: Sequence[Mapping[str, float | None]], strict: bool
 ) -> list[QuestionGap]:
-    """The questions that decide the sample, those that weigh most first."""
+    """Return the questions in which two models differ, largest weight first."""
     protocol = protocol_of_run(run.manifest)
     said: list[dict[str, list[VerdictRow]]] = [{}, {}]
     for found, model in zip(said, pair.models, strict=True):

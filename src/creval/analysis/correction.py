@@ -1,9 +1,9 @@
-"""Scores corrected for a judge's errors, which are known from a calibration (Rogan and Gladen).
+"""Correction of scores for a judge's errors, which are known from a calibration (Rogan and Gladen).
 
-Of a share of yes, share' = (share + specificity - 1) / (sensitivity + specificity - 1). A question whose reference is
-no is passed where that is not so. Both are linear in the answers, so a metric's corrected mean follows from its raw
-mean and from how much of it rests on references of yes. The rates are those of single answers: where a judge was
-asked several times, their mean is corrected, not the majority.
+The corrected share of yes is share' = (share + specificity - 1) / (sensitivity + specificity - 1). A question whose
+reference is no is passed with 1 - share'. Both are linear in the answers, so a metric's corrected mean follows from its
+raw mean and the weight of its questions whose reference is yes. The rates are those of single answers: if a judge was
+asked several times, the mean of its answers is corrected, not the majority.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from creval.stats.score_table import Floats, ScoreTable, add_composite
 from creval.stats.scorecard import MIN_CLUSTERS, Scorecard, ScoreEstimate, point_estimates
 from creval.store.run import Run
 
-_MIN_YOUDEN = 0.1  # sensitivity + specificity - 1, below which answers tell too little
+_MIN_YOUDEN = 0.1  # least sensitivity + specificity - 1 for a correction
 
 
 @dataclass(frozen=True)
 class CorrectedScores:
-    """Corrected cells by level, group, system and column, for what a calibration found of a judge."""
+    """Corrected cells by level, group, model and column, and the calibrated judge."""
 
     cells: Mapping[tuple[str, str, str, str], ScoreEstimate]
     judge: str
@@ -39,13 +39,15 @@ class CorrectedScores:
 def correct_scores(
     run: Run, scorecard: Scorecard, calibration: Calibration, *, resamples: int = 2_000, seed: int = 0
 ) -> CorrectedScores:
-    """A run's scores, corrected; intervals include what the calibration itself does not know."""
+    """Correct a run's scores. Intervals include the uncertainty of the calibration."""
     table, rates = scorecard.table, calibration.rates_by_metric
     if table.missing == ZERO:
-        raise CrevalError("`correct` is for answers, and `missing` zero counts where none are.")
+        raise CrevalError(
+            "`correct` cannot be combined with `missing` zero: missing edits have no judge answers to correct."
+        )
     voices = run.count_answers_by_voice()
     if len({judge for judge, _ in voices}) > 1:
-        raise CrevalError("`correct`: a calibration is of one judge, and this run has several.")
+        raise CrevalError("`correct`: a calibration belongs to one judge, but this run has several.")
     if len(voices) > 1:
         table = build_score_table(run, strict=table.strict, subset=table.subset, models=table.models, averaged=True)
         table = replace(table, schema=scorecard.table.schema)
@@ -54,7 +56,7 @@ def correct_scores(
     metrics = [metric.name for metric in table.schema.metrics]
     missing = [name for name in metrics if name not in rates]
     if missing:
-        raise CrevalError(f"`correct`: the calibration says nothing about {', '.join(missing)}.")
+        raise CrevalError(f"`correct`: the calibration has no rates for {', '.join(missing)}.")
     share = replace(table, values=_affirmative_share(run, table))
     chance = np.random.default_rng(seed)
     scale, shift = _correction_terms(rates, metrics, None, 1)
@@ -93,14 +95,14 @@ def _fill_cells(
 
 
 def _affirmative_share(run: Run, table: ScoreTable) -> Floats:
-    """Of each sample's metrics, how much rests on references of yes, in percent."""
+    """Return, for each sample and metric, the weight of the questions whose reference is yes, in percent."""
     found = np.full(table.values.shape, np.nan)
     metrics = [metric.name for metric in table.schema.metrics]
     for at, name in enumerate(table.samples):
         weights = {metric: [0.0, 0.0] for metric in metrics}
         for question in run.probes[name]:
             if not isinstance(question, Question) or question.scale != "yes/no":
-                raise CrevalError("`correct` is for yes/no questions.")
+                raise CrevalError("`correct` supports only yes/no questions.")
             if question.reference is not None:
                 weights[question.metric][0] += question.weight * (question.reference == "Yes")
                 weights[question.metric][1] += question.weight
@@ -127,7 +129,7 @@ def _correction_terms(
         if generator is None and gain[0] < _MIN_YOUDEN:
             raise CrevalError(
                 f"`correct`: in {metric} the judge's answers are hardly better than chance "
-                f"(sensitivity + specificity - 1 = {gain[0]:.2f}); nothing can be corrected."
+                f"(sensitivity + specificity - 1 = {gain[0]:.2f}), so they cannot be corrected."
             )
         gain = np.maximum(gain, _MIN_YOUDEN / 2)
         columns.append((1 / gain, (both[1] - 1) / gain))
@@ -136,7 +138,7 @@ def _correction_terms(
 
 
 def _apply_correction(table: ScoreTable, raw: Floats, yes_share: Floats, scale: Floats, shift: Floats) -> Floats:
-    """Corrected metrics, which may lie beyond the scale; axes draw, group, system, metric."""
+    """Return corrected metrics, which may lie outside the scale; axes draw, group, model, metric."""
     metrics = len(table.schema.metrics)
     mean, yes = raw[..., :metrics], yes_share[..., :metrics] / 100
     scale, shift = scale[:, None, None, :], shift[:, None, None, :]
@@ -145,13 +147,16 @@ def _apply_correction(table: ScoreTable, raw: Floats, yes_share: Floats, scale: 
 
 
 def _clip_to_scale(table: ScoreTable, metrics: Floats) -> Floats:
-    """What lies beyond the scale becomes its end; with the composite."""
+    """Clip metrics to the scale, and append the composite."""
     return add_composite(table.schema, np.clip(metrics, 0, 100))
 
 
 def _corrected_interval(table: ScoreTable, draws: Floats) -> tuple[Floats, Floats]:
-    """The intervals of metrics and composite. Where all draws lie beyond the scale, half of what
-    they scatter by lies on it: that it is the scale's end is no more certain than other values."""
+    """Return the intervals of metrics and composite.
+
+    If all draws lie outside the scale, the interval has half the width of the unclipped one: the end of the scale is
+    no more certain than other values.
+    """
     low, high = percentile_interval(_clip_to_scale(table, draws))
     whole = np.subtract(*percentile_interval(add_composite(table.schema, draws))[::-1])
     nowhere = low == high

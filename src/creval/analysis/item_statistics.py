@@ -1,4 +1,4 @@
-"""Questions one by one: how hard each is, what it tells, and which are worth rewriting."""
+"""Statistics of single questions: difficulty, discrimination, and issues that call for a review."""
 
 from __future__ import annotations
 
@@ -13,27 +13,27 @@ from creval.core.probe import Question
 from creval.stats.intervals import Proportion
 from creval.store.run import Run
 
-_MIN_MODELS = 3  # systems from which a question can be called too easy, too hard or against the grain
+_MIN_MODELS = 3  # fewest models to call a question too easy, too hard or negatively discriminating
 _MAX_UNANSWERED_SHARE = 0.5
 ITEM_ISSUES = (
-    "it has no words",
+    "it has no text",
     "its reference cannot be read",
-    "most answers to it cannot be used",
-    "judges or repeats mostly dispute it",
+    "most answers to it are unusable",
+    "judges or repeats mostly disagree on it",
     "better models fail it more often",
     "every model fails it",
     "every model passes it",
 )
-"""Reasons to look at a question again, the most certain first."""
+"""Reasons to review a question, most certain first."""
 
 
 @dataclass(frozen=True)
 class ItemStatistics:
-    """One question of one sample, over all systems and voices.
+    """Statistics of one question of one sample, over all models and voices.
 
-    `credit` is the mean credit that it gave, 1 where all passed; `discrimination` is the correlation, over systems,
-    of its credit with the system's score; `unanswered` counts verdicts without a value, and `disputed` edits on which
-    voices gave different answers. `issues` are the reasons to look at it again.
+    `credit` is the mean credit, 1 if all passed. `discrimination` is the correlation over models of the credit with
+    the model's score. `unanswered` counts verdicts without a value, `disputed` edits with different answers of
+    voices. `issues` are the reasons to review the question.
     """
 
     sample: str
@@ -47,7 +47,7 @@ class ItemStatistics:
 
 
 def item_statistics(run: Run, subset: str | None = None) -> list[ItemStatistics]:
-    """Every question of a run, in the benchmark's order."""
+    """Return the statistics of every question of a run, in the benchmark's order."""
     protocol = protocol_of_run(run.manifest)
     samples = run.sample_ids(subset)
     card = score(run, subset=subset, resamples=100)
@@ -86,24 +86,24 @@ def _build_statistics(
     )
     several = [{v for v in voices if v is not None} for voices in answers_by_edit if len(voices) > 1]
     disputed = Proportion(sum(len(values) > 1 for values in several), len(several))
-    tells = _discrimination(credits_, scores_by_model)
-    faults = []
+    discrimination = _discrimination(credits_, scores_by_model)
+    issues = []
     if not question.text.strip():
-        faults.append("it has no words")
+        issues.append("it has no text")
     elif credit is not None and len(credits_) >= _MIN_MODELS:
         if credit == 1.0:
-            faults.append("every model passes it")
+            issues.append("every model passes it")
         elif credit == 0.0:
-            faults.append("every model fails it")
-        elif tells is not None and tells < -0.5:
-            faults.append("better models fail it more often")
+            issues.append("every model fails it")
+        elif discrimination is not None and discrimination < -0.5:
+            issues.append("better models fail it more often")
     if unanswered.total and unanswered.hits / unanswered.total >= _MAX_UNANSWERED_SHARE:
-        faults.append("most answers to it cannot be used")
+        issues.append("most answers to it are unusable")
     if disputed.total and 2 * disputed.hits > disputed.total:
-        faults.append("judges or repeats mostly dispute it")
+        issues.append("judges or repeats mostly disagree on it")
     if question.reference is None and question.scale == "yes/no" and question.text.strip():
-        faults.append("its reference cannot be read")
-    return ItemStatistics(sample, question, credit, len(credits_), tells, unanswered, disputed, tuple(faults))
+        issues.append("its reference cannot be read")
+    return ItemStatistics(sample, question, credit, len(credits_), discrimination, unanswered, disputed, tuple(issues))
 
 
 def _discrimination(credits_: Mapping[str, float], scores_by_model: Mapping[str, float | None]) -> float | None:

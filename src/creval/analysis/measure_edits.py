@@ -23,7 +23,7 @@ from creval.store.edit_folders import find_edits
 
 
 class MeasuredEdit(NamedTuple):
-    """Values of one edit by name, the `cluster` of its sample, and by metric the reason why it has none."""
+    """Values of one edit by name, the `cluster` of its sample, and the reasons for missing values by metric."""
 
     key: EditKey
     cluster: str
@@ -40,7 +40,7 @@ def measure_edits(
     limit: int | None = None,
     on_progress: Callable[[int, int], None] | None = None,
 ) -> list[MeasuredEdit]:
-    """Every edit in these folders, measured; the systems' edits of a sample follow each other."""
+    """Measure every edit in these folders, ordered by sample."""
     dataset = benchmark.dataset
     samples = {sample.id: sample for sample in dataset.samples}
     found = find_edits(folders, dataset.samples, dataset.match_edit_file, dataset.read_model_outputs)
@@ -51,7 +51,7 @@ def measure_edits(
         kept = set(list(dict.fromkeys(edit.key.sample for edit in edits))[:limit])
         edits = [edit for edit in edits if edit.key.sample in kept]
     if not edits:
-        raise CrevalError("none of the samples has an edited picture.")
+        raise CrevalError("no sample has an edited image in these folders.")
     threads = min(8, usable_cpu_count())
     image_cache = ImageCache(min(threads * PIXELS_PER_BATCH, MAX_PIXELS_AT_WORK))
 
@@ -71,7 +71,7 @@ def measure_edits(
             if on_progress is not None:
                 on_progress(len(done), len(edits))
     except BaseException:
-        feature_cache.stop()  # or it would be waited for whole edits, and models can be slow
+        feature_cache.stop()  # otherwise the pool waits for slow models
         raise
     finally:
         pool.shutdown(cancel_futures=True)
@@ -86,19 +86,19 @@ def measure_images(
     captions: Mapping[str, str] | None = None,
     texts: Mapping[str, Sequence[str]] | None = None,
 ) -> MeasuredEdit:
-    """Measure one image, or two: a source and its edit. A mask is white where the edit was wanted.
+    """Measure one image, or two: a source and its edit. A mask is white in the region to edit.
 
-    `captions` are of `source` and `target`; `texts` are `wanted` in the edit, or `removed`.
+    `captions` has the keys `source` and `target`, `texts` the keys `wanted` (in the edit) and `removed`.
     """
     if not 1 <= len(images) <= 2:
-        raise CrevalError("give one image, or two: what it is compared with, and the edit.")
+        raise CrevalError("give one image, or two: a source and its edit.")
     if mask is not None and not str(mask).strip():
-        raise CrevalError("`mask` takes a file, and none is named.")
+        raise CrevalError("`mask` takes a file name, not an empty string.")
     for name, given in (texts or {}).items():
         if not all(map(normalise_for_comparison, given)):
-            raise CrevalError(f"`{name}` takes a text that can be read, not an empty one.")
+            raise CrevalError(f"`{name}` takes a text with visible characters, not an empty one.")
     for file in (*images, *([mask] if mask else [])):
-        read_image_size(file)  # a file that is no image is an error before anything is measured
+        read_image_size(file)  # fail on a file that is not an image before anything is measured
     *first, edit = map(Path, images)
     sample = Sample(
         "pictures",

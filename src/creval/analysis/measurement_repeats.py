@@ -1,7 +1,7 @@
-"""How much a score varies when it is measured again, and how often one has to measure.
+"""Variation of scores over repeats, and the number of repeats needed for a given error.
 
-After Complex-Edit: a sample's score is the mean of K measurements; four such means, over 4K
-distinct measurements, lie so far apart, and half of that is its variation.
+As in Complex-Edit: a sample's score is the mean of K measurements. Its variation is half the range of
+four such means over 4K distinct measurements.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from creval.store.run import METRIC_VOICE_PREFIX, Run
 
 COMPARED_MEANS = 4
 _DRAWS = 50  # ways of choosing the measurements
-_HALF_RANGE = 1.0293753730039641  # of four normal values, in standard deviations
+_HALF_RANGE = 1.0293753730039641  # expected half range of four normal values, in standard deviations
 _MAX_REPEATS = 100_000
 
 
 @dataclass(frozen=True)
 class RepeatVariation:
-    """A run's measurements by metric; axes edit, repeat; NaN is none.
+    """A run's measurements by metric; axes edit, repeat; NaN is missing.
 
-    `observed` are variations by metric and K, as far as there are 4K measurements; `standard_deviation` is
-    the mean over edits of the standard deviation of one measurement, from which others follow.
+    `observed` are variations by metric and K, for each K with 4K measurements. `standard_deviation` is the mean over
+    edits of the standard deviation of one measurement; the variation for other K is computed from it.
     """
 
     values: Mapping[str, Floats]
@@ -37,13 +37,13 @@ class RepeatVariation:
     standard_deviation: Mapping[str, float]
 
     def variation(self, metric: str, count: int) -> float:
-        """The variation of a mean of so many measurements: as observed, or as it follows."""
+        """Return the variation of a mean of `count` measurements: observed, or from the standard deviation."""
         if count in self.observed[metric]:
             return self.observed[metric][count]
         return _HALF_RANGE * self.standard_deviation[metric] / math.sqrt(count)
 
     def repeats_needed(self, metric: str, max_error: float) -> int | None:
-        """The fewest measurements whose mean varies by no more than an error, if that can be."""
+        """Return the fewest measurements whose mean varies by at most `max_error`; None if it takes too many."""
         for count, variation in sorted(self.observed[metric].items()):
             if variation <= max_error:
                 return count
@@ -55,13 +55,13 @@ class RepeatVariation:
 
 
 def measure_repeat_variation(run: Run, seed: int = 0) -> RepeatVariation:
-    """What a run's repeats say about its measurements."""
+    """Compute the variation of a run's scores over its repeats."""
     values = _scores_by_repeat(run)
     most = max((array.shape[1] for array in values.values()), default=0)
     if most < 2:
         raise CrevalError(
-            "everything was measured once, so nothing is known about how it varies: "
-            "`creval judge` with `repeat` asks several times."
+            "everything was measured only once, so the variation is unknown: "
+            "use `creval judge` with `repeat` to ask several times."
         )
     observed = {
         metric: {count: observed_variation(array, count, seed) for count in _observable_counts(array)}
@@ -77,7 +77,7 @@ def measure_repeat_variation(run: Run, seed: int = 0) -> RepeatVariation:
 
 
 def _small_sample_bias(times: int) -> float:
-    """How much smaller than the truth the standard deviation of so few normal values is on average.
+    """Return the expected ratio of the sample standard deviation of `times` normal values to the true one.
 
     >>> round(_small_sample_bias(2), 4)
     0.7979
@@ -87,19 +87,19 @@ def _small_sample_bias(times: int) -> float:
 
 
 def _observable_counts(array: Floats) -> list[int]:
-    """The numbers of measurements for which four means can be had of some edits."""
+    """Return the values of K for which some edits have 4K measurements."""
     most = int((~np.isnan(array)).sum(axis=1).max(initial=0)) // COMPARED_MEANS
     return [n for n in range(1, most + 1) if n <= 10 or n % 5 == 0 or n == most]
 
 
 def observed_variation(array: Floats, count: int, seed: int = 0) -> float:
-    """The mean over edits of half the range of four means over distinct measurements."""
+    """Return half the range of four means over distinct measurements, averaged over edits."""
     chance = np.random.default_rng(seed)
     enough = array[(~np.isnan(array)).sum(axis=1) >= COMPARED_MEANS * count]
     found = []
     for _ in range(_DRAWS):
         order = chance.random(enough.shape)
-        order[np.isnan(enough)] = 2.0  # what is not there comes last
+        order[np.isnan(enough)] = 2.0  # missing values come last
         chosen = np.argsort(order, axis=1)[:, : COMPARED_MEANS * count]
         taken = np.take_along_axis(enough, chosen, axis=1)
         means = taken.reshape(len(enough), COMPARED_MEANS, count).mean(axis=2)
@@ -108,7 +108,7 @@ def observed_variation(array: Floats, count: int, seed: int = 0) -> float:
 
 
 def _scores_by_repeat(run: Run) -> dict[str, Floats]:
-    """The scores in each repeat, by what each judge said of each edit."""
+    """Return the scores by metric; axes edit and judge, repeat."""
     protocol = protocol_of_run(run.manifest)
     answers: dict[tuple[str, EditKey], dict[int, dict[str, float | None]]] = {}
     for judge, repeat, edit, probe, value in run.verdicts_by_voice():

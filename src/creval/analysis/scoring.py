@@ -1,4 +1,4 @@
-"""A run's answers and values, made into a table of every sample's scores."""
+"""Scores of every sample, computed from a run's answers and measurements."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ def score(
 ) -> Scorecard:
     """Score a run at every level of its protocol, with intervals and coverage.
 
-    `average` adds the mean over the models. Samples without an edit are left out or, with
-    `missing="zero"`, count as failed; `common` keeps only the samples that all models have.
+    `average` adds the mean over the models. Samples without an edit are excluded or, with
+    `missing="zero"`, count as failed. `common` keeps only the samples that all models have a score of.
     """
     table = build_score_table(
         run, strict=strict, subset=subset, weights=weights, models=models, missing=missing, common=common
@@ -57,10 +57,11 @@ def build_score_table(
     missing: str = EXCLUDE,
     common: bool = False,
 ) -> ScoreTable:
-    """Return a run's sample scores, averaged over draws; of several answers the majority counts, or the mean.
+    """Return a run's sample scores, averaged over draws.
 
-    `missing` says whether samples without an edit are left out (`exclude`) or count as failed
-    (`zero`); with `common` only samples count that all systems have a score of.
+    Several answers to a question are reduced to their majority, or with `averaged` to their mean. `missing` excludes
+    samples without an edit (`exclude`) or counts them as failed (`zero`). `common` keeps only the samples that all
+    models have a score of.
     """
     check_missing_policy(missing, common)
     samples = run.sample_ids(subset)
@@ -77,14 +78,17 @@ def restrict_to(
     weights: Weights | None = None,
     averaged: bool = False,
 ) -> ScoreTable:
-    """Return the table on these samples, or on those all models have; what one model lacks there, all lack."""
+    """Restrict the table to these samples, by default those that all models have a score of.
+
+    Values that one model lacks are removed from all models.
+    """
     kept = table.common_samples() if samples is None else samples
     if not kept:
         there = (~np.isnan(table.values)).any(axis=2).sum(axis=1)
         least = int(there.argmin())
         raise CrevalError(
-            f"`common_samples`: no sample has a score of all {len(table.models)} models; "
-            f"{table.models[least]!r} has one of {there[least]}. Choose others with `models`."
+            f"`common_samples`: no sample has scores of all {len(table.models)} models. "
+            f"{table.models[least]!r} has the fewest ({there[least]}). Select other models with `models`."
         )
     less = _ScoreTableBuilder(run, kept, table.strict, weights, table.models, averaged, table.missing).build()
     less = replace(less, schema=table.schema, subset=table.subset, missing=table.missing)
@@ -92,7 +96,7 @@ def restrict_to(
 
 
 class _ScoreTableBuilder:
-    """A table in the making: what each system scored on each sample, draw by draw."""
+    """Builder of a score table from the scores of each draw."""
 
     def __init__(
         self,
@@ -106,7 +110,7 @@ class _ScoreTableBuilder:
     ) -> None:
         protocol = protocol_of_run(run.manifest)
         if strict and not protocol.has_strict:
-            raise CrevalError(f"`strict`: {protocol.name} is scored in one way only.")
+            raise CrevalError(f"`strict`: {protocol.name} has no strict scoring.")
         self._run, self._samples, self._strict, self._averaged = run, samples, strict, averaged
         self._protocol = protocol if weights is None else protocol.with_weights(weights)
         self._schema = self._protocol.schema.with_levels(run.levels)
@@ -115,7 +119,7 @@ class _ScoreTableBuilder:
         for name in models:
             require_known("model", name, run.models)
         if not models:
-            raise CrevalError(f"{run.folder} holds no edits yet.")
+            raise CrevalError(f"{run.folder} has no edits yet.")
         self._draws: dict[str, dict[str, list[Mapping[str, Score]]]] = {name: {} for name in models}
         self._failed_edits = find_failed_edits(run, missing, self._draws, frozenset(samples))
         self._unsupported = frozenset() if self._schema.unsupported_value is None else run.unsupported
@@ -158,7 +162,7 @@ class _ScoreTableBuilder:
         )
 
     def _score_draws(self) -> None:
-        """Score all draws; where some are missing, other models' too, to see what the run has values of."""
+        """Score all draws. If some are missing, score other models' too, to find the metrics that have values."""
         run, wanted = self._run, frozenset(self._samples)
         lacking = bool(self._failed_edits or self._unsupported)
         with gc_paused():
@@ -177,7 +181,7 @@ class _ScoreTableBuilder:
                         self._sub_scores.add(key, self._protocol.sub_scores(sample, probes, values))
 
     def _add_failed_draws(self) -> None:
-        """Count what failed as draws that score the worst, of all that the run scores."""
+        """Add a draw with the worst scores for each failed edit, in the metrics that the run scores."""
         run = self._run
         for key in self._failed_edits:
             sample = run.samples[key.sample]
@@ -189,7 +193,7 @@ class _ScoreTableBuilder:
                 self._sub_scores.add(key, worst_sub_scores(self._schema, nothing, scored))
 
     def _score_without_verdicts(self, model: str, identity: str) -> Mapping[str, Score]:
-        """What a sample scores of which there is no verdict."""
+        """Return the score of a sample without verdicts."""
         run, card = self._run, self._schema
         sample = run.samples[identity]
         found = self._protocol.score(sample, run.probes[identity], {})
@@ -206,7 +210,7 @@ class _ScoreTableBuilder:
 
 
 class _MetricsWithValues:
-    """Of which metrics a run has values: nobody fails at what was not asked or measured."""
+    """Metrics that a run has values of, by group. A missing edit does not fail in a metric that was never judged."""
 
     def __init__(self, schema: ScoreSchema) -> None:
         level = schema.find_level("overall")
@@ -217,7 +221,7 @@ class _MetricsWithValues:
         self._by_group: dict[str, dict[str, bool]] = {}
 
     def add(self, sample: Sample, score: Mapping[str, Score]) -> None:
-        """A draw's score."""
+        """Add the score of a draw."""
         inside = self._by_group.setdefault(sample.tags.get(self._finest_level, ""), {})
         for name, (value, _, total) in score.items():
             if value is not None:
@@ -227,13 +231,16 @@ class _MetricsWithValues:
                 inside.setdefault(name, False)
 
     def has(self, sample: Sample, metric: str, *, default: bool = False) -> bool:
-        """Return whether the sample's finest group has values of a metric; without edits there, any or `default`."""
+        """Return whether the sample's finest group has values of a metric.
+
+        For a group without edits: whether any group has values, or `default`.
+        """
         inside = self._by_group.get(sample.tags.get(self._finest_level, ""), {})
         return inside.get(metric, default or metric in self._anywhere)
 
 
 class _QuestionCounts:
-    """Of each system, how many questions were asked and not answered, and how many never asked."""
+    """Counts of unanswered and unasked questions by model."""
 
     def __init__(self, run: Run, models: Sequence[str], samples: Sequence[str]) -> None:
         self._probes, self._measurement_ids = run.probes, run.measurement_ids
@@ -242,7 +249,7 @@ class _QuestionCounts:
         self._most_asked: dict[tuple[str, str], int] = {}
 
     def count_questions(self, samples: Sequence[str]) -> int:
-        """How many there are for these samples; what is measured is no question."""
+        """Count the questions about these samples. Measurements are not questions."""
         count = sum(len(self._probes[identity]) for identity in samples)
         if self._measurement_ids:
             probes = (probe.id for identity in samples for probe in self._probes[identity])
@@ -250,7 +257,7 @@ class _QuestionCounts:
         return count
 
     def add(self, key: EditKey, values: Mapping[str, float | None]) -> None:
-        """What was answered about one draw of an edit; the most that was asked of one counts."""
+        """Add the answers about one draw. The draw with the most questions determines how many are unasked."""
         if self._measurement_ids:
             values = {name: v for name, v in values.items() if name not in self._measurement_ids}
         self.unanswered[key.model] += list(values.values()).count(None)
@@ -261,7 +268,7 @@ class _QuestionCounts:
 
 
 def ranking_values_of_sample(run: Run, schema: ScoreSchema, models: Sequence[str], sample: str) -> Floats:
-    """Each system's value on one sample in the column that ranks; NaN where there is none."""
+    """Return each model's value on one sample in the ranking column; NaN if there is none."""
     protocol = protocol_of_run(run.manifest)
     probes = run.probes[sample]
     draws: dict[str, list[Mapping[str, Score]]] = {
@@ -278,19 +285,19 @@ def ranking_values_of_sample(run: Run, schema: ScoreSchema, models: Sequence[str
 
 
 def _number_clusters(samples: Sequence[Sample]) -> Integers:
-    """What each sample was made of, numbered."""
+    """Return the cluster index of each sample."""
     number: dict[str, int] = {}
     return np.array([number.setdefault(sample.cluster, len(number)) for sample in samples], dtype=np.int64)
 
 
 def _group_indices(level: Level, tags: Sequence[Mapping[str, str]]) -> Integers:
-    """Each sample's group in a level, as its place in the level's order, or -1."""
+    """Return the index of each sample's group in a level, or -1."""
     place = {group: at for at, group in enumerate(level.groups)}
     return np.array([place.get(tag.get(level.name, ""), -1) for tag in tags], dtype=np.int64)
 
 
 def _average_draws(draws: Sequence[Mapping[str, Score]], metrics: Sequence[str]) -> list[Score]:
-    """For each metric, the mean over the draws that have a value, and the counts of all draws."""
+    """Return, for each metric, the mean over draws with a value and the total counts of all draws."""
     if len(draws) == 1:
         return [draws[0][metric] for metric in metrics]
     means = []
@@ -303,29 +310,28 @@ def _average_draws(draws: Sequence[Mapping[str, Score]], metrics: Sequence[str])
 
 
 def find_failed_edits(run: Run, missing: str, models: Collection[str], samples: Collection[str]) -> list[EditKey]:
-    """The edits of these systems and samples that are not there and count as failed."""
+    """Return the missing edits of these models and samples that count as failed."""
     statuses = failed_statuses(missing)
     if not statuses:
         return []
     if missing == ZERO and "answers_folder" in run.manifest:
-        raise CrevalError("`missing` zero: recorded answers do not say whether an edit that has none was ever made.")
+        raise CrevalError("`missing` zero: a replay of recorded answers does not know which edits exist.")
     found = [
         gone.edit
         for gone in run.missing_edits()
         if gone.status in statuses and gone.edit.model in models and gone.edit.sample in samples
     ]
-    heard = run.metrics_with_verdicts() if found else ()
+    judged_metrics = run.metrics_with_verdicts() if found else ()
     open_ = [
         key
         for key in (run.unjudged_edits() if found else ())
-        if key.sample in samples and any(p.metric in heard for p in run.probes[key.sample])
+        if key.sample in samples and any(p.metric in judged_metrics for p in run.probes[key.sample])
     ]
     for name in dict.fromkeys(key.model for key in found):
         count = sum(key.model == name for key in open_)
         if count:
             raise CrevalError(
-                f"`missing` zero: {count} edits of {name!r} are not judged, and beside the others "
-                "those that are missing would weigh too much. Repeat `creval judge` until all are, "
-                "or leave missing ones out."
+                f"`missing` zero: {count} edits of {name!r} are not judged yet, so that missing ones "
+                "would weigh too much. Run `creval judge` again until all are judged, or use `missing` exclude."
             )
     return found

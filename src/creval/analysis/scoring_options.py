@@ -1,4 +1,4 @@
-"""How a run is scored: the options of everything that shows scores, and the choice that is saved with a run."""
+"""Scoring options of everything that shows scores, and the options saved with a run."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from creval.core.schema import ScoreSchema, Weights
 from creval.stats.missing import EXCLUDE
 
 SAVED_CHOICE = "scoring"
-"""The entry in a run's manifest with the options that hold where none is given."""
-_NOTHING_CHOSEN = {"subset": "all", "models": ("all",), "missing": EXCLUDE, "weights": "default"}
-"""The options that can be saved, each with the value that takes a saved one back."""
+"""Entry in a run's manifest with the saved options: the defaults for options that are not given."""
+_RESET_VALUES = {"subset": "all", "models": ("all",), "missing": EXCLUDE, "weights": "default"}
+"""The options that can be saved, each with the value that resets it."""
 
 
 class ViewOptions(TypedDict, total=False):
-    """Arguments of `score` that the viewer takes, too, and that can be saved with a run."""
+    """Arguments of `score` that the viewer takes too, and that can be saved with a run."""
 
     subset: str | None
     missing: str | None
@@ -28,7 +28,7 @@ class ViewOptions(TypedDict, total=False):
 
 
 class ScoringOptions(ViewOptions, total=False):
-    """Arguments of `score` that other functions take, too."""
+    """Arguments of `score` that other functions take too."""
 
     strict: bool
     resamples: int
@@ -37,7 +37,7 @@ class ScoringOptions(ViewOptions, total=False):
 
 
 def resolve_options(given: ScoringOptions | ViewOptions, manifest: Mapping[str, Any]) -> ScoringOptions:
-    """Return the options with the run's saved choice where they are silent, and weights in numbers or by name."""
+    """Return the options, completed with the run's saved ones, and with parsed weights."""
     found: dict[str, Any] = {**given, **_chosen(given, manifest, manifest.get(SAVED_CHOICE, {}))}
     found["missing"] = found["missing"] or EXCLUDE
     if found["models"] is not None:
@@ -46,17 +46,17 @@ def resolve_options(given: ScoringOptions | ViewOptions, manifest: Mapping[str, 
 
 
 def choice_to_save(given: ScoringOptions, manifest: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what a run keeps: what is given, and what it has kept of the other options."""
+    """Return the options to save with a run: those given, and those saved before."""
     if given.get("strict") or given.get("common_samples"):
-        raise CrevalError("`save` keeps `subset`, `missing`, `weights` and `models`: leave the others out.")
-    if all(given.get(name) is None for name in _NOTHING_CHOSEN):
-        raise CrevalError("`save` keeps `subset`, `missing`, `weights` and `models`: give at least one of them.")
+        raise CrevalError("`save` stores only `subset`, `missing`, `weights` and `models`: omit the others.")
+    if all(given.get(name) is None for name in _RESET_VALUES):
+        raise CrevalError("`save` stores `subset`, `missing`, `weights` and `models`: give at least one of them.")
     chosen = _chosen(given, manifest, manifest.get(SAVED_CHOICE, {}))
     return {name: value for name, value in chosen.items() if value is not None}
 
 
 def describe_choice(manifest: Mapping[str, Any]) -> str:
-    """Return a run's saved choice in words; empty where there is none."""
+    """Return a run's saved options as text; an empty string if there are none."""
     parts = []
     for name, value in manifest.get(SAVED_CHOICE, {}).items():
         words = ",".join(f"{key}={part}" for key, part in value.items()) if isinstance(value, Mapping) else value
@@ -68,19 +68,19 @@ def _chosen(
     given: ScoringOptions | ViewOptions, manifest: Mapping[str, Any], saved: Mapping[str, Any]
 ) -> dict[str, Any]:
     found: dict[str, Any] = {}
-    for name, nothing in _NOTHING_CHOSEN.items():
+    for name, reset in _RESET_VALUES.items():
         value: Any = given.get(name)
         value = tuple(value) if name == "models" and value is not None else value
-        found[name] = saved.get(name) if value is None else None if value == nothing else value
+        found[name] = saved.get(name) if value is None else None if value == reset else value
     found["weights"] = parse_weights(found["weights"], manifest)
     return found
 
 
 def parse_weights(given: Weights | None, manifest: Mapping[str, Any]) -> Weights | None:
-    """Return weights that may be given as `IF=0.4,VC=0.6`, as a JSON file, or by a name of the run's protocol."""
+    """Parse weights given as `IF=0.4,VC=0.6`, as a JSON file, or as a name that the run's protocol defines."""
     if not isinstance(given, str):
         return given
-    if os.path.isfile(given):  # noqa: PTH113 (it may be no path at all)
+    if os.path.isfile(given):  # noqa: PTH113 (it may not be a valid path)
         return _read_weights_file(given)
     protocol = protocol_of_run(manifest)
     example = f"METRIC=NUMBER, such as {_example_weights(protocol.schema)}"
@@ -94,7 +94,7 @@ def parse_weights(given: Weights | None, manifest: Mapping[str, Any]) -> Weights
     for part in given.split(","):
         name, equals, number = part.partition("=")
         if name.strip() in found:
-            raise CrevalError(f"`weights` gives {name.strip()} twice.")
+            raise CrevalError(f"`weights` has {name.strip()} twice.")
         try:
             found[name.strip()] = float(number)
         except ValueError as error:
@@ -105,7 +105,7 @@ def parse_weights(given: Weights | None, manifest: Mapping[str, Any]) -> Weights
 
 
 def _example_weights(schema: ScoreSchema) -> str:
-    """Return a schema's own weights as they are given, or all that could be given, alike."""
+    """Return a schema's weights in the format of `weights`; without a composite, equal weights of all metrics."""
     metrics = (metric.name for metric in schema.metrics if metric.name != schema.ranking_column)
     own = schema.composite.weights if schema.composite is not None else dict.fromkeys(metrics, 1)
     return ",".join(f"{name}={weight:.3g}" for name, weight in own.items())
@@ -122,7 +122,7 @@ def _read_weights_file(file: str) -> Weights:
     entries = found.values() if isinstance(found, dict) else ()
     if not entries or not all(number(of) or numbers(of) for of in entries):
         raise CrevalError(
-            f"`weights` {file}: it should hold an object of numbers by metric, of such objects by group, or of both."
+            f"`weights` {file}: expected a JSON object of numbers by metric, of such objects by group, or both."
         )
     weights: Weights = found
     return weights

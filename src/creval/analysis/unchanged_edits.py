@@ -1,4 +1,7 @@
-"""Doing nothing is not consistency: who left sources as they were, and what those who did something kept."""
+"""Detection of unchanged edits, and consistency scores of the edits that follow the instruction.
+
+An edit that returns its source is perfectly consistent. These numbers show how far that explains a model's score.
+"""
 
 from __future__ import annotations
 
@@ -25,14 +28,14 @@ from creval.stats.scorecard import MIN_CLUSTERS, Scorecard
 from creval.store import RunWriter, open_run
 from creval.store.run import Run
 
-_METADATA_KEY = "change"  # among an edit's facts: what was found, and of which files
-_BATCH_SIZE = 64  # edits kept in one commit
+_METADATA_KEY = "change"  # key in an edit's metadata: the measured change, and the state of the files
+_BATCH_SIZE = 64  # edits stored in one commit
 _INSTRUCTION_METRIC = "IF"
 _CONSISTENCY_METRICS = ("VC", "IP")
 
 
 def scan_for_changes(run: str | Path, on_progress: Callable[[int, int], None] | None = None) -> int:
-    """Measure the edits that were not, and store it; return how many have no image or source to look at."""
+    """Measure and store the change of edits not measured yet. Return the number of edits without source or image."""
     with open_run(run) as opened:
         sources = {name: sample.source for name, sample in opened.samples.items()}
     with RunWriter(run) as store:
@@ -44,12 +47,11 @@ def scan_for_changes(run: str | Path, on_progress: Callable[[int, int], None] | 
             if source and image and is_file(source) and is_file(image)
         }
         if not files:
-            raise CrevalError(f"the pictures of {run} are not there any more, or it was replayed without them.")
-        # By which files are known again.
+            raise CrevalError(f"{run}: no images to compare. They were moved or deleted, or replayed without images.")
         state = {key: list(map(_file_state, paths)) for key, paths in files.items()}
         there = [edit for edit in edits if edit.key in files]
         wanted = [e for e in there if not _is_known(e.metadata.get(_METADATA_KEY, {}).get("files"), state[e.key])]
-        # The edits of one source follow each other: what it tolerates is measured once.
+        # Sort by source, so that the noise of each source is measured once.
         wanted.sort(key=lambda edit: (edit.key.sample, edit.key))
         done = 0
         with ThreadPoolExecutor(usable_cpu_count()) as pool:
@@ -69,13 +71,13 @@ def scan_for_changes(run: str | Path, on_progress: Callable[[int, int], None] | 
 
 
 def _file_state(path: Path) -> list[int]:
-    """Return what changes when a file is written, or replaced by another of the same size and time."""
+    """Return values that change if a file is written, or replaced by one of the same size and time."""
     status = path.stat()
     return [status.st_size, status.st_mtime_ns, status.st_ino, status.st_ctime_ns]
 
 
 def _is_known(stored: object, state: Sequence[Sequence[int]]) -> bool:
-    """Return whether files are those that were measured; older versions stored size and time only."""
+    """Return whether the measured files have not changed since. Older versions stored only size and time."""
     return stored in (state, [one[:2] for one in state])
 
 
@@ -97,8 +99,10 @@ def _source_noise(source: Path) -> ImageChange:
 
 @dataclass(frozen=True)
 class UnchangedSummary:
-    """A system's edits: how many hardly changed their source, and what was kept, of all and of
-    those that followed, with the interval of the latter's mean over samples."""
+    """Unchanged edits of a model, and its consistency over all edits and over those that follow the instruction.
+
+    `low` and `high` are the interval of `consistency_when_followed` over samples.
+    """
 
     model: str
     unchanged: Proportion
@@ -111,7 +115,7 @@ class UnchangedSummary:
 
 
 def following_threshold(scorecard: Scorecard) -> float | None:
-    """Return half of the score for following instructions, which says that an edit did; None if not scored."""
+    """Return the score from which an edit follows the instruction (half of the scale); None if it is not scored."""
     metrics = {metric.name: metric for metric in scorecard.table.schema.metrics}
     metric = metrics.get(_INSTRUCTION_METRIC)
     if metric is None or metrics.keys().isdisjoint(_CONSISTENCY_METRICS):
@@ -122,7 +126,7 @@ def following_threshold(scorecard: Scorecard) -> float | None:
 def summarise_unchanged(
     run: Run, scorecard: Scorecard, resamples: int = 2_000, seed: int = 0
 ) -> list[UnchangedSummary]:
-    """For each system, best first. The run's edits have been looked at."""
+    """Summarise each model, best first. `scan_for_changes` must have measured the run."""
     half = following_threshold(scorecard)
     samples = set(scorecard.table.samples)
     names = [metric.name for metric in scorecard.table.schema.metrics]
@@ -151,12 +155,12 @@ def summarise_unchanged(
 
 
 def _bootstrap_interval(values: Floats, resamples: int, seed: int) -> tuple[float | None, float | None]:
-    """The bootstrap interval of a mean over samples."""
+    """Return the bootstrap interval of a mean over samples."""
     if len(values) < MIN_CLUSTERS:
         return None, None
     draws = [
         counts @ values / counts.sum(axis=1) for counts in resample_counts([np.arange(len(values))], resamples, seed)
     ]
     low, high = percentile_interval(np.concatenate(draws))
-    low, high = np.clip([low, high], values.min(), values.max())  # rounding may go beyond
+    low, high = np.clip([low, high], values.min(), values.max())  # rounding may exceed the range
     return float(low), float(high)

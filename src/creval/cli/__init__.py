@@ -1,4 +1,4 @@
-"""The command line. Commands that show what a run says, or pass it on, share a file; others have their own."""
+"""The command line. Most commands have a module of their own; those that analyse or output a run share two."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from creval.core.errors import CrevalError
 from creval.core.formatting import end_sentence, escape_control
 from creval.core.redaction import hide_secrets
 
-# Commands by what a person wants to do.
+# Commands by purpose.
 _COMMANDS: dict[str, tuple[Callable[..., None], ...]] = {
     "Start": (demo.demo, docs.docs, bench.bench, config.config),
     "Run": (edit.edit, judge.judge, replay.replay, measure.measure),
@@ -54,7 +54,7 @@ _COMMANDS: dict[str, tuple[Callable[..., None], ...]] = {
         analysis_commands.align,
         analysis_commands.calibrate,
     ),
-    "Keep": (change_commands.rename, change_commands.remove),
+    "Manage": (change_commands.rename, change_commands.remove),
     "Look and share": (output_commands.report, output_commands.view, output_commands.plot, output_commands.export),
     "Build": (output_commands.review,),
     "Extend": (measure.metrics, prompts.prompts, fake_server.fake_server),
@@ -69,7 +69,7 @@ for panel, commands in _COMMANDS.items():
 app.command("gauges", hidden=True)(measure.metrics)
 app.add_typer(init.app, cls=HelpGroup, rich_help_panel="Start")
 app.add_typer(build.app, cls=HelpGroup, rich_help_panel="Build")
-app.add_typer(cache_commands.app, cls=HelpGroup, rich_help_panel="Keep")
+app.add_typer(cache_commands.app, cls=HelpGroup, rich_help_panel="Manage")
 for registered in (
     *app.registered_commands,
     *init.app.registered_commands,
@@ -83,7 +83,7 @@ for registered in (
 def main_callback(
     context: typer.Context,
     config: Annotated[
-        str | None, typer.Option(metavar="FILE", help=f"Defaults for options; else {CONFIG_FILE}, if it is here.")
+        str | None, typer.Option(metavar="FILE", help=f"Defaults of options; by default {CONFIG_FILE}, if it exists.")
     ] = None,
     version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
 ) -> None:
@@ -98,20 +98,20 @@ def main_callback(
     context.obj, context.default_map = held, held.default_map()
 
 
-_INTERRUPTED, _OUTPUT_CLOSED = 130, 141  # as a shell reports the signals INT and PIPE
-# The base of all errors in how a command was typed, which typer does not export.
+_INTERRUPTED, _OUTPUT_CLOSED = 130, 141  # exit statuses that shells use for the signals INT and PIPE
+# The base class of all usage errors, which typer does not export.
 _UsageError: type[typer.BadParameter] = typer.BadParameter.__mro__[1]
 
 
 def main() -> None:
-    """Run creval. What goes wrong ends in one sentence on standard error and exit status 2."""
+    """Run creval. Errors end in one sentence on standard error and exit status 2."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")
     watch_output()
     console.log_to_stderr()
     try:
-        # What a command exits with comes back as a value; an interrupt as 130.
+        # The exit status of a command is returned as a value; that of an interrupt is 130.
         status = app(args=current_spelling(sys.argv[1:]), prog_name="creval", standalone_mode=False)
         sys.stdout.flush()
         if status == _INTERRUPTED:
@@ -119,7 +119,7 @@ def main() -> None:
         sys.exit(status)
     except _UsageError as error:
         message = end_sentence(error.format_message())
-        _exit_with_message(f"{message} `creval --help` and `creval COMMAND --help` tell more.", 2)
+        _exit_with_message(f"{message} See `creval --help` or `creval COMMAND --help`.", 2)
     except CrevalError as error:
         _exit_with_message(with_flags(str(error)), 2)
     except (KeyboardInterrupt, typer.Abort):

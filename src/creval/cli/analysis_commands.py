@@ -1,4 +1,4 @@
-"""Commands that say what a run shows, and how far it can be trusted."""
+"""Commands that analyse a run: comparisons, agreement, reliability."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ if TYPE_CHECKING:
 def compare(
     run: options.RunFolder,
     first: Annotated[str, typer.Argument(metavar="A", help="A model of the run.")],
-    second: Annotated[str, typer.Argument(metavar="B", help="Another.")],
+    second: Annotated[str, typer.Argument(metavar="B", help="Another model of the run.")],
     subset: options.Subset = None,
     strict: options.Strict = False,
     weights: options.Weights = None,
     missing: options.Missing = None,
-    top: Annotated[int, typer.Option(min=0, help="How many samples to show.")] = 5,
+    top: Annotated[int, typer.Option(min=0, help="Number of samples to show.")] = 5,
     label: options.Label = None,
     json: options.Json = False,
     resamples: options.Resamples = 2_000,
     seed: options.Seed = 0,
 ) -> None:
-    """Compare two models on the samples that both have: by how much they differ, and where."""
+    """Compare two models on the samples that both have: how much they differ, and where."""
     from creval.api import analyses
 
     found = analyses.compare(
@@ -50,7 +50,7 @@ def agree(
         list[str] | None, typer.Argument(metavar="RUN...", help="Runs of the same benchmark, or one.")
     ] = None,
     human: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Instead: how far people agree with each other (CSV or JSONL).")
+        str | None, typer.Option(metavar="FILE", help="Measure the agreement of people instead (CSV or JSONL).")
     ] = None,
     scale: options.Scale = None,
     by: Annotated[str | None, typer.Option(metavar="LEVEL", help="Also by group: category, dimension ...")] = None,
@@ -58,14 +58,14 @@ def agree(
         str | None,
         typer.Option(
             metavar="nominal|ordinal|interval",
-            help="What counts as near in Krippendorff's alpha; by default as the answers are.",
+            help="Distance of Krippendorff's alpha; by default that of the answers' scale.",
         ),
     ] = None,
     json: options.Json = False,
     resamples: options.Resamples = 2_000,
     seed: options.Seed = 0,
 ) -> None:
-    """Say how far judges and repeats, or people, agree with each other."""
+    """Measure the agreement of judges and repeats, or of people."""
     from creval.api import analyses
 
     found = analyses.agree(
@@ -77,11 +77,11 @@ def agree(
 def items(
     run: options.RunFolder,
     subset: options.Subset = None,
-    top: Annotated[int, typer.Option(min=0, help="How many questions to list.")] = 20,
+    top: Annotated[int, typer.Option(min=0, help="Number of questions to list.")] = 20,
     label: options.Label = None,
     json: options.Json = False,
 ) -> None:
-    """Say how hard each question is, what it tells, and which are worth rewriting."""
+    """Show the difficulty and discrimination of questions, and which to review."""
     from creval.api import analyses
 
     opened = options.open_for_output(run, label, json)
@@ -96,13 +96,14 @@ def sensitivity(
     missing: options.Missing = None,
     common_samples: options.CommonSamples = False,
     human: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Also say which weights people agree with most (CSV or JSONL).")
+        str | None,
+        typer.Option(metavar="FILE", help="Also find the weights that agree best with people (CSV or JSONL)."),
     ] = None,
     scale: options.Scale = None,
     label: options.Label = None,
     json: options.Json = False,
 ) -> None:
-    """Say who would be best under other weights of the metrics, and how stable the order is."""
+    """Show which model is best under other weights of the metrics, and how stable the ranking is."""
     from creval.api import analyses
 
     scoring: ScoringOptions = {"strict": strict, "subset": subset, "weights": weights, "missing": missing}
@@ -114,13 +115,13 @@ def sensitivity(
 def repeats(
     run: options.RunFolder,
     error: Annotated[
-        float | None, typer.Option(min=0.0, help="Say how many measurements vary by no more than this.")
+        float | None, typer.Option(min=0.0, help="Find the number of repeats that vary by at most this.")
     ] = None,
     label: options.Label = None,
     json: options.Json = False,
     seed: options.Seed = 0,
 ) -> None:
-    """Say how much scores vary between repeats, and how many a wanted error needs."""
+    """Show how much scores vary between repeats, and how many repeats a given error needs."""
     from creval.api import analyses
 
     opened = options.open_for_output(run, label, json)
@@ -135,7 +136,7 @@ def unchanged(
     resamples: options.Resamples = 2_000,
     seed: options.Seed = 0,
 ) -> None:
-    """Say which models left sources as they were, and what those who did something kept."""
+    """Show which models left sources unchanged, and how consistent edits that follow instructions are."""
     from creval.api import analyses
 
     opened = options.open_for_output(run, label, json)
@@ -143,14 +144,14 @@ def unchanged(
 
 
 def align(
-    human: Annotated[str, typer.Option(metavar="FILE", help="What people said: a CSV or JSONL of ratings or choices.")],
+    human: Annotated[str, typer.Option(metavar="FILE", help="Human ratings or choices: CSV or JSONL.")],
     run: Annotated[str | None, typer.Argument(metavar="RUN", help="The folder of a run.", show_default=False)] = None,
     scores: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Instead of a run: a CSV or JSONL of any metrics' scores.")
+        str | None, typer.Option(metavar="FILE", help="Scores of any metrics, instead of a run: CSV or JSONL.")
     ] = None,
     scale: options.Scale = None,
     lower: Annotated[
-        str | None, typer.Option(metavar="A,B", help="Metrics of --scores of which less is better.")
+        str | None, typer.Option(metavar="A,B", help="Metrics of --scores for which lower is better.")
     ] = None,
     subset: options.Subset = None,
     strict: options.Strict = False,
@@ -159,7 +160,7 @@ def align(
     resamples: options.Resamples = 2_000,
     seed: options.Seed = 0,
 ) -> None:
-    """Hold a run's scores, or any metric's, against people's ratings or choices."""
+    """Compare the scores of a run, or of any metric, with human ratings or choices."""
     from creval.api import analyses
 
     found = analyses.align(
@@ -179,17 +180,19 @@ def align(
 
 def calibrate(
     judge: Annotated[str, options.spec("judges", "openai:gpt-4o, pixel ...")],
-    out: Annotated[str, typer.Option(metavar="FILE", help="Where the rates go, as JSON.")],
-    samples: Annotated[int, typer.Option(min=6, max=9999, help="How many edits.")] = 60,
-    repeat: Annotated[int, typer.Option(min=1, help="Ask what is as it is K times.")] = 2,
-    variants: Annotated[bool, typer.Option("--variants/--no-variants", help="Also ask in changed ways.")] = True,
-    concurrency: Annotated[int, typer.Option(min=1, max=4096, help="Calls at once.")] = 32,
+    out: Annotated[str, typer.Option(metavar="FILE", help="JSON file for the rates.")],
+    samples: Annotated[int, typer.Option(min=6, max=9999, help="Number of edits.")] = 60,
+    repeat: Annotated[int, typer.Option(min=1, help="Repeat the unmodified trial K times.")] = 2,
+    variants: Annotated[
+        bool, typer.Option("--variants/--no-variants", help="Also test variants: swapped, halved, reworded ...")
+    ] = True,
+    concurrency: Annotated[int, typer.Option(min=1, max=4096, help="Concurrent calls.")] = 32,
     price: options.Price = None,
-    seed: Annotated[int, typer.Option(min=0, help="Another seed draws other images.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the drawn images.")] = 0,
     json: options.Json = False,
     dry_run: options.DryRun = False,
 ) -> None:
-    """Ask a judge questions whose answers are known, and say what to trust it for."""
+    """Measure the error rates of a judge with questions whose answers are known."""
     from creval.api import runs
     from creval.calls.settings import JudgeSettings
 
@@ -208,4 +211,4 @@ def calibrate(
         return
     console.print_output(found.output, json)
     page = Path(out).with_suffix(".html")
-    console.print_note(f"wrote {out}, for creval score RUN --correct {out}, and {page}, to look at.")
+    console.print_note(f"wrote {out}, for creval score RUN --correct {out}, and the page {page}.")

@@ -1,4 +1,4 @@
-"""`creval bench`: benchmarks, protocols, judges, editors and scales by name, and what a folder holds."""
+"""`creval bench`: lists of benchmarks, protocols, judges, editors and scales, and checks of benchmarks."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def bench(
     path: Annotated[str | None, typer.Argument(metavar="[PATH]", help="The folder of a benchmark.")] = None,
     json: options.Json = False,
 ) -> None:
-    """List benchmarks, protocols, judges, editors and scales, or say what a folder holds and what is wrong in it."""
+    """List benchmarks, protocols, judges, editors and scales, or describe and check a benchmark's folder."""
     from creval import registry
     from creval.benchmarks import open_benchmark
 
@@ -39,7 +39,7 @@ def bench(
 
 
 def _print_registries(titles: Mapping[str, str]) -> None:
-    """Print the benchmarks, and the names of all else that a command can be given."""
+    """Print the benchmarks, and the names of protocols, judges, editors and scales."""
     from creval import registry
     from creval.core.formatting import escape_control
 
@@ -50,7 +50,7 @@ def _print_registries(titles: Mapping[str, str]) -> None:
 
 
 def summarise_benchmark(benchmark: Benchmark) -> dict[str, Any]:
-    """What a benchmark holds, counted."""
+    """Return the contents of a benchmark as counts, and its problems."""
     from creval.core.files import is_file
 
     dataset, protocol = benchmark.dataset, benchmark.protocol
@@ -90,7 +90,7 @@ def summarise_benchmark(benchmark: Benchmark) -> dict[str, Any]:
 
 
 def _level_sub_scores(benchmark: Benchmark, sample: Sample, level: Level) -> Sequence[SubScore]:
-    """A sample's parts that a level groups."""
+    """Return a sample's parts that a level groups."""
     protocol = benchmark.protocol
     return protocol.sub_scores(sample, protocol.probes(sample), {}).get(level.name, ())
 
@@ -146,7 +146,7 @@ def _print_benchmark(summary: dict[str, Any]) -> None:
 
 
 def _format_issues(findings: Iterable[dict[str, str]]) -> Iterable[str]:
-    """Findings of one kind together, those of one file in one line."""
+    """Yield lines with issues grouped by kind, those of one file in one line."""
     kinds: dict[tuple[str, ...], dict[str, list[str]]] = {}
     for finding in findings:
         what = tuple(finding.get(key, "") for key in ("rule", "found", "became", "note"))

@@ -1,4 +1,4 @@
-"""`creval build`: make a benchmark."""
+"""`creval build`: build a benchmark."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ import typer
 
 from creval.cli import build_complex_edit, build_complexbench, build_creval, build_ice, console
 
-app = typer.Typer(name="build", help="Make a benchmark.")
+app = typer.Typer(name="build", help="Build a benchmark.")
 
 
 @app.callback(invoke_without_command=True)
 def build(context: typer.Context) -> None:
-    """Make a benchmark."""
+    """Build a benchmark."""
     if context.invoked_subcommand is None:
         print(context.get_help())
 
@@ -29,11 +29,13 @@ app.command("ice")(build_ice.ice)
 @app.command()
 def touchstone(
     out: Annotated[str, typer.Option(metavar="BENCH", help="The benchmark's folder.")],
-    samples: Annotated[int, typer.Option(min=1, max=9999, help="How many.")] = 100,
-    seed: Annotated[int, typer.Option(min=0, help="Another seed draws other pictures.")] = 0,
-    name: Annotated[str, typer.Option(metavar="NAME", help="The benchmark's title, else the folder's name.")] = "",
+    samples: Annotated[int, typer.Option(min=1, max=9999, help="Number of samples.")] = 100,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the drawn images.")] = 0,
+    name: Annotated[
+        str, typer.Option(metavar="NAME", help="The benchmark's title; by default the folder's name.")
+    ] = "",
 ) -> None:
-    """Draw a benchmark of which everything is known, to try judges on."""
+    """Draw a benchmark with known answers, to test judges."""
     from creval.benchmarks import check_title, write_title
     from creval.touchstone.builder import build_touchstone
 

@@ -1,4 +1,4 @@
-"""What the commands that let models write share: options, how they run, what they say, the end."""
+"""Shared parts of the `creval build` commands that use models: options, execution, output, exit status."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 MAX_REASONS = 8  # reasons in a note
 
-Images = Annotated[str, typer.Option(metavar="DIR", help="The pictures, also in folders inside.")]
+Images = Annotated[str, typer.Option(metavar="DIR", help="Folder of images, including subfolders.")]
 Out = Annotated[str, typer.Option(metavar="BENCH", help="The benchmark's folder.")]
-Writer = Annotated[str, options.spec("judges", "openai:gpt-4o, openai:MODEL@URL ...")]
+Writer = Annotated[str, options.spec("judges", "Model that writes: openai:gpt-4o, openai:MODEL@URL ...")]
 
 
 @dataclass(frozen=True)
 class BuildFlags:
-    """The options that all of them have."""
+    """Options that all build commands share."""
 
-    name: Annotated[str, typer.Option(metavar="NAME", help="The benchmark's title, else the folder's name.")] = ""
-    limit: Annotated[int | None, typer.Option(min=1, help="Only N pictures or rows.")] = None
-    concurrency: Annotated[int, typer.Option(min=1, max=4096, help="Pictures under way at once.")] = 16
-    retries: Annotated[int, typer.Option(min=0, help="Ask again for what breaks a rule, up to N times.")] = 2
+    name: Annotated[str, typer.Option(metavar="NAME", help="The benchmark's title; by default the folder's name.")] = ""
+    limit: Annotated[int | None, typer.Option(min=1, help="Only N images or rows.")] = None
+    concurrency: Annotated[int, typer.Option(min=1, max=4096, help="Images in progress at once.")] = 16
+    retries: Annotated[int, typer.Option(min=0, help="Re-request texts that break a rule, up to N times.")] = 2
     attempts: options.Attempts = 12
     timeout: options.Timeout = 300.0
     rpm: options.Rpm = None
@@ -45,31 +45,31 @@ class BuildFlags:
     image_fit: options.ImageFit = "provider"
     prompts: options.Prompts = None
     price: options.Price = None
-    budget: Annotated[str | None, typer.Option(metavar="5USD", help="Stop when building has cost so much.")] = None
+    budget: Annotated[str | None, typer.Option(metavar="5USD", help="Stop when the build has cost this much.")] = None
     key_env: options.KeyEnv = None
     max_unanswered: Annotated[
-        str, typer.Option(metavar="PERCENT", help="Exit with 1 if more pictures are left out.")
+        str, typer.Option(metavar="PERCENT", help="Exit with status 1 if more images are left out.")
     ] = "0.5"
-    seed: Annotated[int, typer.Option(min=0, help="Seed of what is drawn by chance.")] = 0
+    seed: Annotated[int, typer.Option(min=0, help="Seed of random choices.")] = 0
     resume: Annotated[
-        bool, typer.Option("--resume/--no-resume", help="Go on in a folder, or only begin in a new one.")
+        bool, typer.Option("--resume/--no-resume", help="Resume in an existing folder, or require a new one.")
     ] = True
     review: Annotated[
-        bool, typer.Option("--review", help="Then open a page to accept, change or drop what was made.")
+        bool, typer.Option("--review", help="At the end, open a page to accept, change or drop samples.")
     ] = False
     dry_run: options.DryRun = False
     json: options.Json = False
 
     @property
     def max_left_out(self) -> float:
-        """The share of pictures that may be left out."""
+        """The share of images that may be left out."""
         return options.parse_share(self.max_unanswered)
 
     def settings(self, out: str, metric_models: Mapping[str, str] | None = None) -> JudgeSettings:
-        """The options as settings, for a folder that may be written into."""
+        """Return the options as settings. Raises an error if `out` must be new and is not."""
         from creval.calls.settings import JudgeSettings
 
-        options.parse_share(self.max_unanswered)  # what is wrong is said before anything is paid
+        options.parse_share(self.max_unanswered)  # fail before the first call
         if not self.resume and Path(out).is_dir() and any(Path(out).iterdir()):
             raise CrevalError(f"--no-resume: {out} is not empty. Give another --out.")
         return JudgeSettings(
@@ -91,7 +91,7 @@ class BuildFlags:
 
 
 def build_command(function: Callable[..., None]) -> Callable[..., None]:
-    """A command that has the options of `BuildFlags` too, which it is given as `common`."""
+    """Decorate a command to also take the options of `BuildFlags`, which it receives as `common`."""
     shared = get_type_hints(BuildFlags, include_extras=True)
     parameters = [
         parameter.replace(kind=Parameter.KEYWORD_ONLY)
@@ -108,15 +108,14 @@ def build_command(function: Callable[..., None]) -> Callable[..., None]:
         common = BuildFlags(**{name: given.pop(name) for name in shared})
         function(**given, common=common)
 
-    # This is where typer looks for options.
+    # Typer reads options from the signature and the annotations.
     run.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
     run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     return run
 
 
 class BuildOutput(NamedTuple):
-    """What a command has to say of a build: whether there is a benchmark now, a table of it, what
-    else other programs are told, and notes."""
+    """Output of a build: whether the benchmark has samples, a table of it, further `facts` for JSON, and notes."""
 
     has_samples: bool
     table: CommandOutput | None
@@ -130,8 +129,7 @@ def run_build(
     review: Callable[[Path], Review],
     describe: Callable[[GenerationResult[T]], BuildOutput],
 ) -> None:
-    """Print the estimate and, unless that is all that is wanted, build, print what was made and go
-    on to the review, or exit."""
+    """Print the estimate. Unless it is a dry run, build, print the results, and open the review or exit."""
     from creval.core.formatting import pluralise
 
     builder.title = common.name
@@ -164,7 +162,7 @@ def run_build(
 
 
 def build_facts(summary: GenerationResult[Any]) -> dict[str, Any]:
-    """What building came to, for another program."""
+    """Return the results of a build for JSON."""
     progress = summary.progress
     return {
         "left_out": summary.left_out,
@@ -178,7 +176,7 @@ def build_facts(summary: GenerationResult[Any]) -> dict[str, Any]:
 
 
 def print_summary(summary: GenerationResult[Any], builder: Builder[Any], out: str) -> None:
-    """Print what was left out and why, what it took, and how many were made."""
+    """Print what was left out and why, the summary of calls, and the numbers of results."""
     from creval.building.build_manifest import BUILD_RECORD
     from creval.core.formatting import pluralise
 
@@ -188,5 +186,5 @@ def print_summary(summary: GenerationResult[Any], builder: Builder[Any], out: st
         console.print_note(f"{name} is left out: {reason}")
     if len(summary.left_out) > MAX_REASONS:
         console.print_note(f"... and {len(summary.left_out) - MAX_REASONS:,} more ({out}/{BUILD_RECORD})")
-    console.print_note(*console.fault_notes(progress), console.call_summary(progress, kept="text"))
+    console.print_note(*console.error_notes(progress), console.call_summary(progress, kept="text"))
     console.print_note(f"{pluralise(len(summary.results), builder.unit)} made, {len(summary.left_out):,} left out.")

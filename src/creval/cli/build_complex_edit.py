@@ -1,4 +1,4 @@
-"""`creval build complex-edit`: instructions of complexity C1 to CN for anyone's pictures."""
+"""`creval build complex-edit`: instructions of complexity C1 to CN for the user's images."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ def complex_edit(
     images: build_common.Images,
     out: build_common.Out,
     writer: build_common.Writer,
-    steps: Annotated[int, typer.Option(min=1, max=20, help="Atomic edits a picture: C1 to CN.")] = 8,
-    temperature: Annotated[float, typer.Option(min=0, help="Of the sequences; the rest is written at 0.")] = 1.15,
+    steps: Annotated[int, typer.Option(min=1, max=20, help="Atomic edits per image: C1 to CN.")] = 8,
+    temperature: Annotated[float, typer.Option(min=0, help="Temperature of the sequences; other texts have 0.")] = 1.15,
     *,
     common: build_common.BuildFlags,
 ) -> None:
-    """Let a model write chains of atomic edits and their compounds; go on where it stopped."""
+    """Write chains of atomic edits and compound instructions. Resumes an interrupted build."""
     from creval.benchmarks.complex_edit.release import load_complex_edit_dataset
     from creval.benchmarks.complex_edit.rows import has_row_files
     from creval.building.complex_edit.builder import ComplexEditBuilder

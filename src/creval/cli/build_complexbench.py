@@ -1,4 +1,4 @@
-"""`creval build complexbench`: three steps a picture, some building on each other."""
+"""`creval build complexbench`: instructions of three steps per image, some of which depend on each other."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ def complexbench(
     images: build_common.Images,
     out: build_common.Out,
     writer: build_common.Writer,
-    coco: Annotated[str | None, typer.Option(metavar="FILE", help="COCO's annotations of the pictures.")] = None,
+    coco: Annotated[str | None, typer.Option(metavar="FILE", help="COCO annotations of the images.")] = None,
     metric_model: Annotated[
-        list[str] | None, typer.Option(metavar="boxes=MODEL", help="Or a detector for objects.")
+        list[str] | None, typer.Option(metavar="boxes=MODEL", help="Object detector, instead of --coco.")
     ] = None,
-    checker: Annotated[str | None, options.spec("judges", "Who says whether steps are feasible.")] = None,
-    level: Annotated[str, typer.Option(metavar="parallel|two-chain|three-chain|all", help="What to make.")] = "all",
-    temperature: Annotated[float, typer.Option(min=0, help="Of the writer.")] = 0.7,
+    checker: Annotated[str | None, options.spec("judges", "Model that checks whether steps are feasible.")] = None,
+    level: Annotated[str, typer.Option(metavar="parallel|two-chain|three-chain|all", help="Subsets to build.")] = "all",
+    temperature: Annotated[float, typer.Option(min=0, help="Temperature of the writer.")] = 0.7,
     *,
     common: build_common.BuildFlags,
 ) -> None:
-    """Let a model write parallel and chained steps, checked by another; go on where it stopped."""
+    """Write parallel and chained steps, and check them. Resumes an interrupted build."""
     from creval.api.builds import object_finder
     from creval.building.complexbench.builder import ComplexBenchBuilder
     from creval.building.complexbench.edit_types import LEVELS
@@ -61,7 +61,7 @@ def complexbench(
 
 
 def _edit_types_table(entries: ComplexBenchEntries) -> CommandOutput:
-    """How often each type occurs."""
+    """Return a table with the number of edits of each type."""
     from creval.benchmarks.complexbench_edit.release import EDIT_TYPES, SUBSETS
     from creval.reporting.commands.build_output import edit_types_output
 

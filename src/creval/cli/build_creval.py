@@ -1,4 +1,4 @@
-"""`creval build creval`: instructions and questions for one's own pictures."""
+"""`creval build creval`: instructions and questions for the user's images."""
 
 from __future__ import annotations
 
@@ -21,24 +21,26 @@ if TYPE_CHECKING:
 def creval(
     images: build_common.Images,
     out: build_common.Out,
-    writer: Annotated[str, options.spec("judges", "Who writes instructions: openai:gpt-4o ...")],
-    asker: Annotated[str, options.spec("judges", "Who writes questions; better not the writer.")] = "",
-    checker: Annotated[str, options.spec("judges", "Who answers on the source alone; else the writer.")] = "",
+    writer: Annotated[str, options.spec("judges", "Model that writes instructions: openai:gpt-4o ...")],
+    asker: Annotated[str, options.spec("judges", "Model that writes questions; best not the writer.")] = "",
+    checker: Annotated[
+        str, options.spec("judges", "Model that answers on the source alone; by default the writer.")
+    ] = "",
     dimension: Annotated[
-        str, typer.Option(metavar="NAME|balanced|fitting", help="fitting: the writer chooses.")
+        str, typer.Option(metavar="NAME|balanced|fitting", help="With fitting, the writer chooses.")
     ] = "balanced",
     instructions: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Your own, CSV, JSON or JSONL, by picture.")
+        str | None, typer.Option(metavar="FILE", help="Your own instructions by image: CSV, JSON or JSONL.")
     ] = None,
-    rewrite: Annotated[bool, typer.Option("--rewrite", help="Add checkable attributes to your own.")] = False,
+    rewrite: Annotated[bool, typer.Option("--rewrite", help="Add checkable attributes to your instructions.")] = False,
     no_blind: Annotated[bool, typer.Option("--no-blind", help="Do not check questions on the source alone.")] = False,
     temperature: Annotated[
-        float | None, typer.Option(min=0, help="Of the writer, 1 if not given; others have 0.")
+        float | None, typer.Option(min=0, help="Temperature of the writer, by default 1; others have 0.")
     ] = None,
     *,
     common: build_common.BuildFlags,
 ) -> None:
-    """Write instructions and questions for your pictures; go on where it stopped."""
+    """Write instructions and questions for your images. Resumes an interrupted build."""
     from creval.building.creval.builder import CrevalBuilder, CrevalBuildOptions
     from creval.building.creval.pipeline import count_questions
     from creval.building.creval.review import CrevalReview
@@ -69,7 +71,7 @@ def _samples_table(
     made = [builder.item_count, len(result.results), len(result.left_out)]
     made += [counts.by_metric[metric] for metric in METRICS]
     made += [sum(rejected.values()), counts.flagged]
-    heads = ["pictures", "samples", "left out", *METRICS, "rejected", "flagged"]
+    heads = ["images", "samples", "left out", *METRICS, "rejected", "flagged"]
     data = {
         "pictures": builder.item_count,
         "samples": len(result.results),
@@ -83,25 +85,22 @@ def _samples_table(
 
 
 def _list_notes(builder: CrevalBuilder, counts: QuestionCounts, rejected: Counter[str]) -> list[str]:
-    """Tell what was rejected, flagged or left alone."""
+    """Return notes on rejected, flagged, unchecked and preserved files."""
     from creval.building.build_manifest import BUILD_RECORD
     from creval.core.formatting import escape_control, pluralise
 
     notes, most = [], build_common.MAX_REASONS
     if rejected:
         rules = ", ".join(f"{rule} {n}" for rule, n in rejected.most_common(most))
-        notes.append(f"what was rejected, by rule: {rules}; each with its reason in {BUILD_RECORD}")
+        notes.append(f"rejected, by rule: {rules}; the reasons are in {BUILD_RECORD}")
     if counts.flagged:
         questions = pluralise(counts.flagged, "question")
         notes.append(f'{questions} kept although flagged, because too few were left: look for "flag"')
     if counts.unchecked:
         questions = pluralise(counts.unchecked, "question")
-        notes.append(
-            f"{questions} without a second opinion, because the checker did not answer: "
-            'look for "on_source": "unanswered"'
-        )
+        notes.append(f'{questions} not checked, because the checker did not answer: look for "on_source": "unanswered"')
     edited = builder.user_edited
-    notes += [escape_control(f"not written over, because somebody changed it: {name}") for name in edited[:most]]
+    notes += [escape_control(f"not overwritten, because it was changed by hand: {name}") for name in edited[:most]]
     if len(edited) > most:
         notes.append(f"... and {len(edited) - most} more")
     return notes

@@ -1,4 +1,4 @@
-"""`creval build ice`: items of ICE-Bench's tasks for anyone's pictures."""
+"""`creval build ice`: items of ICE-Bench's tasks for the user's images."""
 
 from __future__ import annotations
 
@@ -22,38 +22,40 @@ def ice(
     images: build_common.Images,
     out: build_common.Out,
     writer: build_common.Writer = "",
-    captioner: Annotated[str, options.spec("judges", "Who describes pictures; else the writer.")] = "",
+    captioner: Annotated[str, options.spec("judges", "Model that describes images; by default the writer.")] = "",
     tasks: Annotated[str, typer.Option(metavar="NAME,...", help="Only these tasks, or groups of tasks.")] = "",
-    each: Annotated[int, typer.Option(min=1, max=31, help="Tasks for each picture.")] = 1,
-    items: Annotated[str | None, typer.Option(metavar="FILE", help="Your own items, CSV, JSON or JSONL.")] = None,
-    fill: Annotated[str, typer.Option(metavar="model|people", help="Who fills in templates.")] = MODEL,
-    templates: Annotated[str | None, typer.Option(metavar="FILE", help="Your own templates by task, JSON.")] = None,
+    each: Annotated[int, typer.Option(min=1, max=31, help="Tasks per image.")] = 1,
+    items: Annotated[str | None, typer.Option(metavar="FILE", help="Your own items: CSV, JSON or JSONL.")] = None,
+    fill: Annotated[
+        str, typer.Option(metavar="model|people", help="Fill in templates by the writer, or by people.")
+    ] = MODEL,
+    templates: Annotated[str | None, typer.Option(metavar="FILE", help="Your own templates by task: JSON.")] = None,
     derive: Annotated[
-        bool, typer.Option("--derive", help="Make edges, grey, blur and borders of photographs.")
+        bool, typer.Option("--derive", help="Make edge, grey, blurred and bordered images from photographs.")
     ] = False,
     metric_model: Annotated[
-        list[str] | None, typer.Option(metavar="depth=MODEL", help="With --derive: depth, too.")
+        list[str] | None, typer.Option(metavar="depth=MODEL", help="With --derive: make depth maps, too.")
     ] = None,
-    source_type: Annotated[str, typer.Option(metavar="real|generated", help="Where the sources come from.")] = "",
-    temperature: Annotated[float, typer.Option(min=0, help="Of the writer; descriptions are written at 0.")] = 0.7,
+    source_type: Annotated[str, typer.Option(metavar="real|generated", help="Type of the source images.")] = "",
+    temperature: Annotated[float, typer.Option(min=0, help="Temperature of the writer; descriptions have 0.")] = 0.7,
     *,
     common: build_common.BuildFlags,
 ) -> None:
-    """Let models describe pictures and fill in instructions by task; go on where it stopped."""
+    """Describe your images and write instructions by task. Resumes an interrupted build."""
     from creval.building.ice.builder import IceBuilder, IceBuildOptions
     from creval.building.ice.review import IceReview
     from creval.core.errors import CrevalError, require_known
     from creval.core.formatting import pluralise
     from creval.reporting.commands.build_output import tasks_output
 
-    require_known("choice of who fills in", fill, (MODEL, PEOPLE))
+    require_known("value of --fill", fill, (MODEL, PEOPLE))
     settings = common.settings(out, _parse_depth_model(metric_model or (), derive))
     wish = IceBuildOptions(
         tasks, each, _optional_path(items), derive, fill == PEOPLE, _optional_path(templates), source_type.casefold()
     )
     if not writer and not (fill == PEOPLE and captioner):
-        raise CrevalError("--writer is missing; only --fill people with --captioner needs none.")
-    # Without a writer, whoever describes pictures says whether a task suits them.
+        raise CrevalError("give --writer. It is optional only for --fill people with --captioner.")
+    # Without a writer, the captioner decides whether a task suits an image.
     roles = {"writer": writer or captioner, "captioner": captioner or writer}
     work = IceBuilder(Path(images), Path(out), roles, wish, settings, temperature=temperature, dry_run=common.dry_run)
 
@@ -74,7 +76,7 @@ def _optional_path(given: str | None) -> Path | None:
 
 
 def _parse_depth_model(given: list[str] | tuple[()], derive: bool) -> dict[str, str]:
-    """The model that estimates depth, if one is given."""
+    """Return the model that estimates depth, if one is given."""
     from creval.core.errors import CrevalError
 
     found = options.parse_metric_models(given)

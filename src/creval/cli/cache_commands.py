@@ -1,4 +1,4 @@
-"""`creval cache`: what is kept for all runs, and how to delete it."""
+"""`creval cache`: show or delete cached answers."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ import typer
 from creval.cli import console, options
 from creval.core.errors import CrevalError
 
-app = typer.Typer(name="cache", help="Show the answers that runs share, or delete some.")
+app = typer.Typer(name="cache", help="Show or delete the cached answers that runs share.")
 _DURATION = {"m": 60, "h": 3600, "d": 86400, "w": 7 * 86400}
 _SIZE = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 
 
 @app.callback(invoke_without_command=True)
 def cache(context: typer.Context, json: options.Json = False) -> None:
-    """Show the answers that runs share, or delete some."""
+    """Show or delete the cached answers that runs share."""
     if context.invoked_subcommand is None:
         from creval.api import caches
 
@@ -26,12 +26,14 @@ def cache(context: typer.Context, json: options.Json = False) -> None:
 
 @app.command()
 def prune(
-    older_than: Annotated[str | None, typer.Option(metavar="30d", help="Delete what is older: 12h, 30d, 8w.")] = None,
-    to: Annotated[str | None, typer.Option(metavar="1GB", help="Delete the oldest beyond this size.")] = None,
+    older_than: Annotated[
+        str | None, typer.Option(metavar="30d", help="Delete answers older than this: 12h, 30d, 8w.")
+    ] = None,
+    to: Annotated[str | None, typer.Option(metavar="1GB", help="Delete the oldest answers beyond this size.")] = None,
     judge: Annotated[str | None, typer.Option(metavar="SPEC", help="Only answers of this judge.")] = None,
     json: options.Json = False,
 ) -> None:
-    """Delete cached answers. Runs keep theirs."""
+    """Delete cached answers. Answers in runs are kept."""
     from creval.api import caches
 
     found = caches.prune_cache(
@@ -43,7 +45,7 @@ def prune(
 
 
 def _parse_amount(given: str | None, units: dict[str, int], sentence: str) -> float | None:
-    """`30d` or `1.5G` as a number."""
+    """Parse an amount with a unit, such as `30d` or `1.5G`."""
     if given is None:
         return None
     match = re.fullmatch(r"([0-9]{1,12}(?:\.[0-9]{1,6})?) ?([A-Za-z]?)", given.strip())

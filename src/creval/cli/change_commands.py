@@ -1,4 +1,4 @@
-"""Commands that change a run: another name for a model, or the run without it."""
+"""Commands that rename a model of a run, or remove it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def rename(
     new: Annotated[str, typer.Argument(metavar="NEW", help="Its new name.")],
     json: options.Json = False,
 ) -> None:
-    """Give a model of a run another name; nothing is asked again."""
+    """Rename a model of a run. Nothing is asked again."""
     from creval.api import run_changes
 
     console.print_output(run_changes.rename(run, old, new).output, json)
@@ -29,7 +29,7 @@ def remove(
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")] = False,
     json: options.Json = False,
 ) -> None:
-    """Delete a model from a run, with all that was said about it."""
+    """Delete a model from a run, with all answers about it."""
     from creval.api import run_changes
 
     if not yes:

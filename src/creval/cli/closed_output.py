@@ -1,4 +1,4 @@
-"""Output that nobody reads any more, as behind `| head`: a command then ends quietly."""
+"""Closed output streams, as with `| head`: the command then ends without an error message."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from typing import Any
 
 
 class OutputClosedError(BaseException):
-    """Standard output was closed by its reader. Libraries that handle `OSError` must not handle it."""
+    """Standard output was closed by its reader. It is not an `OSError`, so that libraries do not handle it."""
 
 
 class _Output(io.FileIO):
-    """Standard output or, if `optional`, standard error: nobody needs to read that."""
+    """Standard output, or standard error, which is `optional`: a closed reader is ignored."""
 
     def __init__(self, descriptor: int, *, optional: bool) -> None:
         super().__init__(descriptor, "wb", closefd=False)
@@ -30,9 +30,9 @@ class _Output(io.FileIO):
 
 
 def watch_output() -> None:
-    """Let standard output raise `OutputClosedError`, and standard error nothing, once their reader is gone.
+    """Make standard output raise `OutputClosedError` once its reader is gone; standard error then discards output.
 
-    What was closed from the start is written nowhere.
+    A stream that was closed from the start is redirected to the null device.
     """
     for name, optional in (("stdout", False), ("stderr", True)):
         stream = getattr(sys, name)
@@ -47,7 +47,7 @@ def watch_output() -> None:
 
 
 def discard_output() -> None:
-    """Send nowhere what is still in buffers and cannot be written."""
+    """Discard buffered output that cannot be written."""
     try:
         sys.stdout.flush()
     except (OSError, OutputClosedError):

@@ -1,4 +1,4 @@
-"""`creval config`: the defaults that hold, and where they come from."""
+"""`creval config`: the defaults of options and their origin."""
 
 from __future__ import annotations
 
@@ -13,11 +13,12 @@ from creval.cli.config_file import CONFIG_FILE, Config, command_options
 def config(
     context: typer.Context,
     command: Annotated[
-        list[str] | None, typer.Argument(metavar="[COMMAND]", help="All options of a command: judge, build creval ...")
+        list[str] | None,
+        typer.Argument(metavar="[COMMAND]", help="Show all options of a command: judge, build creval ..."),
     ] = None,
     json: options.Json = False,
 ) -> None:
-    """Show which defaults hold for options, and where they come from."""
+    """Show the defaults of options and where they come from."""
     from creval.core.errors import require_known
     from creval.reporting.output import CommandOutput, OutputTable
 
@@ -36,7 +37,7 @@ def config(
                 found.append({"command": name, "option": key, "value": option.default, "from": "default"})
     file = str(held.path) if held.path else None
     rows = [[str(row["command"]), str(row["option"]), _format(row["value"]), str(row["from"])] for row in found]
-    sentence = f"Defaults from {file}." if file else f"There is no {CONFIG_FILE} here: the defaults of creval hold."
+    sentence = f"Defaults from {file}." if file else f"There is no {CONFIG_FILE} here: creval's own defaults are used."
     tables = [OutputTable(["command", "option", "value", "from"], rows, text_columns=4)] if rows else []
     console.print_output(CommandOutput((sentence,), tables, {"file": file, "options": found}), json)
 

@@ -20,7 +20,7 @@ else:
     import tomli as tomllib
 
 CONFIG_FILE = "creval.toml"
-COMMON = "default"  # a section for all commands, as keys above the first section are
+COMMON = "default"  # section for all commands, like keys before the first section
 _HIDDEN_OPTIONS = {"help", "version", "config", "install_completion", "show_completion"}
 _SECRET_NAME = re.compile(r"(?:^|_)(?:api_?key|key|token|secret|password|credentials?)s?$")
 _SECRET_VALUE = re.compile(r"^(?:sk-|Bearer )|\b(?:api[-_]?key|secret|password)=|://[^/@\s]+:[^/@\s]+@", re.I)
@@ -28,7 +28,7 @@ _SECRET_VALUE = re.compile(r"^(?:sk-|Bearer )|\b(?:api[-_]?key|secret|password)=
 
 @dataclass(frozen=True)
 class ConfigValue:
-    """A default from a file: its value as an option takes it, and where it is written."""
+    """A default from a file: its value in the form of the option, and its section and line."""
 
     value: Any
     section: str
@@ -43,7 +43,7 @@ class Config:
     values: Mapping[str, Mapping[str, ConfigValue]] = field(default_factory=dict)
 
     def default_map(self) -> dict[str, Any]:
-        """Return the defaults as typer takes them, nested by groups of commands."""
+        """Return the defaults in typer's format, nested by groups of commands."""
         found: dict[str, Any] = {}
         for command, values in self.values.items():
             inner = found
@@ -54,7 +54,7 @@ class Config:
 
 
 def command_options(root: Any) -> dict[str, dict[str, Any]]:
-    """Return the options of every command that is not an old spelling, by the name a file uses."""
+    """Return the options of every command, except hidden ones, by their name in a file."""
     found: dict[str, dict[str, Any]] = {}
     groups = [("", root)]
     for path, group in groups:
@@ -68,7 +68,7 @@ def command_options(root: Any) -> dict[str, dict[str, Any]]:
 
 
 def read_config(given: str | None, root: Any) -> Config:
-    """Read the file that is given, or `creval.toml` of the working folder if there is one."""
+    """Read the given file, or `creval.toml` in the working directory if there is one."""
     path = Path(given or CONFIG_FILE)
     if given is None and not path.is_file():
         return Config()
@@ -86,7 +86,7 @@ def read_config(given: str | None, root: Any) -> Config:
 
 
 class _Reader:
-    """Checks what a file holds against the options that there are."""
+    """Reader that checks the content of a file against the existing options."""
 
     def __init__(self, path: Path, text: str, root: Any) -> None:
         self._path, self._commands, self._context = path, command_options(root), typer.Context(root)
@@ -94,7 +94,7 @@ class _Reader:
 
     def read(self, data: Mapping[str, Any]) -> dict[str, dict[str, ConfigValue]]:
         found: dict[str, dict[str, ConfigValue]] = {command: {} for command in self._commands}
-        # The closer to one command, the later, and the later value holds.
+        # More specific sections are read later, and override earlier values.
         for section, keys in sorted(self._sections(data), key=lambda pair: len(pair[0])):
             commands = [name for name in self._commands if tuple(name.split())[: len(section)] == section]
             for key, value in keys.items():
@@ -143,7 +143,7 @@ class _Reader:
                 reasons.append(str(error))
                 continue
             found[command][str(option.name)] = ConfigValue(taken, where, self._source(section, key))
-        # A key for all commands may suit only some: a price of tokens is none of an image.
+        # A key for several commands may be valid for only some: `price` is per token or per image.
         if len(reasons) == len(options):
             raise CrevalError(f"{self._source(section, key)}: {key!r} {reasons[0]}.")
 
@@ -159,12 +159,12 @@ class _Reader:
 
 
 def _key(param: Any) -> str:
-    """`set` for the parameter `set_`."""
+    """Return the name of a parameter in a file: `set` for `set_`."""
     return str(param.name).rstrip("_")
 
 
 def _convert(option: Any, value: Any, context: typer.Context) -> Any:
-    """Return a value of TOML as an option takes it; a ValueError says what the option takes."""
+    """Convert a TOML value for an option. Raises a ValueError that names the valid values."""
     if option.is_flag:
         if not isinstance(value, bool):
             raise ValueError(f"takes true or false, not {value!r}")
@@ -198,11 +198,11 @@ def _is_number(option: Any, context: typer.Context) -> bool:
 
 
 def _find_lines(text: str) -> Iterator[tuple[tuple[str, ...], int]]:
-    """Yield the path of each key with its line, as far as a line shows it."""
+    """Yield the path of each key with its line, for keys that are on a line of their own."""
     section: tuple[str, ...] = ()
     for number, line in enumerate(text.splitlines(), 1):
         if match := re.match(r"\s*\[([^\[\]]+)\]", line):
             section = tuple(part.strip(" \"'") for part in match[1].split("."))
-            yield ("", *section), number  # apart from a key of the same name
+            yield ("", *section), number  # different from a key of the same name
         elif match := re.match(r"([\w.\"' -]+)=", line.strip()):
             yield (*section, *(part.strip(" \"'") for part in match[1].split("."))), number

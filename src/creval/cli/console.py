@@ -1,4 +1,4 @@
-"""Where output goes: tables to standard output, progress and notes to standard error."""
+"""Console output: tables go to standard output, progress and notes to standard error."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ if TYPE_CHECKING:
     from creval.reporting.output import CommandOutput, OutputTable
 
 _INVISIBLE = re.compile(r"[\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2066-\u2069\ufeff\ud800-\udfff]")
-_DEFAULT_WIDTH = 160  # columns where nobody's terminal sets them
-_MAX_FAULTS = 8  # kinds of faults in a note
+_DEFAULT_WIDTH = 160  # columns without a terminal
+_MAX_ERROR_KINDS = 8  # kinds of errors in a note
 
 
 def stdout_console() -> Console:
-    """Standard output for tables, wide enough where it is not a terminal."""
+    """Return a console on standard output. Without a terminal, it has a fixed width."""
     from rich.console import Console
 
     out = Console(highlight=False, markup=False, emoji=False)
@@ -41,7 +41,7 @@ def stdout_console() -> Console:
 
 
 def print_note(*lines: str) -> None:
-    """Print lines on standard error; control characters are shown, not obeyed."""
+    """Print lines on standard error, with control characters escaped."""
     for line in lines:
         print(with_flags(escape_control(hide_secrets(line))), file=sys.stderr)
 
@@ -52,7 +52,7 @@ class _NoteHandler(logging.Handler):
 
 
 def log_to_stderr() -> None:
-    """What creval's own code logs becomes notes."""
+    """Print log records of creval as notes."""
     log = logging.getLogger("creval")
     if not log.handlers:
         log.addHandler(_NoteHandler())
@@ -60,13 +60,13 @@ def log_to_stderr() -> None:
 
 
 def print_json(value: object) -> None:
-    """JSON on standard output; what would move a terminal's cursor is escaped."""
+    """Print JSON on standard output, with control characters escaped."""
     text = json.dumps(value, ensure_ascii=False, allow_nan=False, indent=2)
     print(_INVISIBLE.sub(lambda match: f"\\u{ord(match[0]):04x}", text))
 
 
 def print_output(output: CommandOutput, as_json: bool = False) -> None:
-    """What a command found: its sentences and tables, or all of it as JSON."""
+    """Print a command's output: sentences, tables and notes, or all of it as JSON."""
     if as_json:
         print_json(output.as_json())
         return
@@ -79,7 +79,7 @@ def print_output(output: CommandOutput, as_json: bool = False) -> None:
 
 
 def print_table(table: OutputTable) -> None:
-    """A table, or several where the terminal is too narrow for one."""
+    """Print a table, split into several if the terminal is too narrow."""
     from creval.reporting.output import rich_table, split_to_width
 
     out = stdout_console()
@@ -88,7 +88,7 @@ def print_table(table: OutputTable) -> None:
 
 
 def watch_calls(line: ProgressLine, label: str = "") -> Callable[..., None]:
-    """Show how far calls of a model are; `label` and `unit` may also come with each progress."""
+    """Return a callback that shows the progress of calls. `label` and `unit` can be overridden in each call."""
 
     def watch(progress: Progress, label: str = label, unit: str = "calls") -> None:
         left = progress.calls - progress.done
@@ -99,12 +99,12 @@ def watch_calls(line: ProgressLine, label: str = "") -> Callable[..., None]:
             return
         if progress.stopping:
             line.show(
-                f"stopping: {progress.in_flight:,} {unit} under way are finished first; Ctrl-C again does not wait"
+                f"stopping: waiting for {progress.in_flight:,} {unit} in flight; press Ctrl-C again to stop at once"
             )
             return
         rate = (progress.done - progress.cached) / (time.monotonic() - progress.started_at)
         about = "about " if progress.tokens_estimated else ""
-        tokens, faults = progress.tokens_in + progress.tokens_out, sum(progress.error_counts.values())
+        tokens, errors = progress.tokens_in + progress.tokens_out, sum(progress.error_counts.values())
         parts = []
         if progress.measurements_total:
             parts.append(f"{progress.measurements_done:,} of {progress.measurements_total:,} measurements")
@@ -118,8 +118,8 @@ def watch_calls(line: ProgressLine, label: str = "") -> Callable[..., None]:
             parts.append(f"{about}{format_count(tokens)} tokens")
         if progress.cost:
             parts.append(f"{about}{format_money(progress.cost)}")
-        if faults:
-            parts.append(f"{faults:,} faults ({progress.error_counts.most_common(1)[0][0]})")
+        if errors:
+            parts.append(f"{errors:,} errors ({progress.error_counts.most_common(1)[0][0]})")
         if rate and left > 0:
             parts.append(f"{format_duration(left / rate)} left")
         line.show((f"{label}: " if label else "") + ", ".join(parts))
@@ -127,18 +127,18 @@ def watch_calls(line: ProgressLine, label: str = "") -> Callable[..., None]:
     return watch
 
 
-def fault_notes(progress: Progress, wanted: str = "answer") -> list[str]:
-    """Return how many calls brought nothing, by the kind of fault."""
-    kinds = ", ".join(f"{kind} {n}" for kind, n in progress.error_counts.most_common(_MAX_FAULTS))
-    return [escape_control(f"calls that brought no {wanted}: {kinds}")] if kinds else []
+def error_notes(progress: Progress, wanted: str = "answer") -> list[str]:
+    """Return a note with the number of failed calls by kind of error; empty if none failed."""
+    kinds = ", ".join(f"{kind} {n}" for kind, n in progress.error_counts.most_common(_MAX_ERROR_KINDS))
+    return [escape_control(f"calls without an {wanted}: {kinds}")] if kinds else []
 
 
 def call_summary(
     progress: Progress, *, kept: str = "", folder_cost: float | None = None, folder_calls: int | None = None
 ) -> str:
-    """Return what calls took: how many were answered, how long, tokens, money, and what was `kept` from before.
+    """Summarise calls: their number, time, tokens and cost, and the number of results `kept` from before.
 
-    `folder_cost` and `folder_calls` are those of all commands on a folder, where they are known.
+    `folder_cost` and `folder_calls` are totals of all commands on a folder, if known.
     """
     about = "about " if progress.tokens_estimated else ""
     tokens = progress.tokens_in + progress.tokens_out
@@ -159,17 +159,17 @@ def call_summary(
 
 
 def exit_if_stopped(stopped: str, done_word: str) -> None:
-    """Exit where it did not come to its end; `done_word` is what was done so far, such as `answered`."""
+    """Exit if a command did not finish. `done_word` describes the finished part, such as `answered`."""
     if stopped == "interrupted":
-        print_note(f"stopped: what was {done_word} is kept; repeat the command to go on.")
-        sys.exit(130)  # all is said: typer.Exit would be taken for an interrupt of its own
+        print_note(f"stopped: everything {done_word} so far is stored. Repeat the command to resume.")
+        sys.exit(130)  # typer.Exit(130) would be reported as another interrupt
     if stopped == "budget":
-        print_note("stopped: the budget is reached, or what is left may not pay the next call; raise it to go on.")
+        print_note("stopped: the budget is spent, or too small for the next call. Raise --budget to resume.")
         raise typer.Exit(1)
 
 
 def exit_if_too_many_missing(share: float, allowed: float, what: str) -> None:
-    """Exit with 1 where a larger share did not come than is allowed; `what` says of what."""
+    """Exit with status 1 if a larger share than allowed is missing. `what` completes the sentence, in the plural."""
     if share > allowed:
-        print_note(f"{100 * share:.1f} % {what}: exit status 1 (--max-unanswered).")
+        print_note(f"{100 * share:.1f} % {what}, more than --max-unanswered allows: exit status 1.")
         raise typer.Exit(1)

@@ -1,4 +1,4 @@
-"""`creval demo`: the whole way, offline."""
+"""`creval demo`: the whole pipeline, offline."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ _SEED = 7
 
 
 def demo(
-    out: Annotated[str, typer.Option(metavar="DIR", help="Where it is put.")] = "creval-demo",
-    samples: Annotated[int, typer.Option(min=1, max=9999, help="How many.")] = 36,
+    out: Annotated[str, typer.Option(metavar="DIR", help="Output folder.")] = "creval-demo",
+    samples: Annotated[int, typer.Option(min=1, max=9999, help="Number of samples.")] = 36,
 ) -> None:
     """Draw a benchmark, edit it in six ways, judge, score and report, offline."""
     from creval.core.errors import CrevalError
@@ -29,7 +29,7 @@ def demo(
     folder = Path(out)
     marker = folder / ".creval-demo"
     if folder.is_file() or (folder.is_dir() and not marker.exists() and any(folder.iterdir())):
-        raise CrevalError(f"{folder} is there already and holds other things; give --out DIR.")
+        raise CrevalError(f"{folder} already exists and has other files. Give --out DIR.")
     folder.mkdir(parents=True, exist_ok=True)
     marker.write_text("made by `creval demo`, which may overwrite this folder\n")
     bench, edits, run = folder / "bench", folder / "edits", folder / "run"
@@ -37,7 +37,7 @@ def demo(
         shutil.rmtree(made, ignore_errors=True)
     console.print_note(
         f"Drawing {samples} sample{'s' * (samples > 1)}, and the edits of {len(SIMULATED_EDITORS)} editors "
-        f"whose skill is known, into {out} ..."
+        f"of known skill, into {out} ..."
     )
     with console.ProgressLine() as line:
         build_touchstone(bench, samples, _SEED, edits=edits, on_progress=console.count_progress(line, "images drawn"))
@@ -46,7 +46,7 @@ def demo(
     try:
         judge(str(bench), edits=folders, judge="pixel", run=str(run))
     except typer.Exit as ended:
-        if ended.exit_code != 1:  # some questions without an answer are no reason to stop
+        if ended.exit_code != 1:  # go on if only some questions are unanswered
             raise
     score(str(run))
     report(str(run), out=str(folder / "report.html"))

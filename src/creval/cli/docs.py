@@ -7,13 +7,13 @@ from typing import Annotated, NamedTuple
 
 import typer
 
-# `make docs` builds the site here; it is part of an installed creval. A checkout also has its pages.
+# `make docs` builds the site here. It is part of an installed creval; a checkout also has the sources.
 _SITE = Path(__file__).parents[1] / "site"
 _CHECKOUT = Path(__file__).parents[3] / "docs"
 
 
 class Page(NamedTuple):
-    """A page of the documentation: its text, and its place on the site."""
+    """A page of the documentation: its text, and its file on the site."""
 
     topic: str
     text: Path
@@ -27,7 +27,7 @@ class Page(NamedTuple):
 
 
 def find_pages() -> dict[str, Page]:
-    """Return the pages by topic, such as `judging`. Pages of the built site go first."""
+    """Return the pages by topic, such as `judging`. Prefers the built site to the sources of a checkout."""
     sources = _SITE / "_sources"
     root, suffix = (sources, ".md.txt") if sources.is_dir() else (_CHECKOUT, ".md")
     pages = {}
@@ -42,11 +42,15 @@ def find_pages() -> dict[str, Page]:
 def docs(
     topic: Annotated[
         str | None,
-        typer.Argument(metavar="[TOPIC]", help="A page, such as judging.", autocompletion=lambda: list(find_pages())),
+        typer.Argument(
+            metavar="[TOPIC]", help="Page to open, such as judging.", autocompletion=lambda: list(find_pages())
+        ),
     ] = None,
-    text: Annotated[bool, typer.Option("--text", help="Print the page, or the list of topics, here.")] = False,
+    text: Annotated[
+        bool, typer.Option("--text", help="Print the page, or the list of topics, in the terminal.")
+    ] = False,
 ) -> None:
-    """Read the documentation, offline: in a browser, or here with --text."""
+    """Open the documentation offline: in a browser, or in the terminal with --text."""
     from creval.core.errors import CrevalError, require_known
 
     pages = find_pages()
@@ -59,7 +63,9 @@ def docs(
         return
     page = pages[topic or "index"]
     if not page.html.is_file():
-        raise CrevalError("the site is not built in this checkout. Run `make docs`, or read here with `text`.")
+        raise CrevalError(
+            "the site is not built in this checkout. Run `make docs`, or use `text` to read in the terminal."
+        )
     import webbrowser
 
     print(page.html.as_uri())

@@ -1,4 +1,4 @@
-"""`creval edit`: let an editing model make the edits that are judged."""
+"""`creval edit`: edit a benchmark's samples with an editing model."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 _MAX_REASONS = 8  # reasons in a note
 _ODDITIES = {
-    "same_as_source": "the same as its source, pixel by pixel",
-    "another_size": "of another size than its source",
-    "another_shape": "of another shape than its source",
+    "same_as_source": "identical to its source, pixel by pixel",
+    "another_size": "not the size of its source",
+    "another_shape": "not the shape of its source",
     "no_longer_transparent": "opaque where its source is transparent",
 }
 
@@ -27,40 +27,42 @@ _ODDITIES = {
 def edit(
     bench: options.Benchmark,
     editor: Annotated[str, options.spec("editors", "openai:gpt-image-1, command:'PROGRAM ...' ...")],
-    out: Annotated[str, typer.Option(metavar="DIR", help="The model's folder; its name is the model's.")],
+    out: Annotated[str, typer.Option(metavar="DIR", help="Folder for the edits; its name is the model's name.")],
     strategy: Annotated[
         str, typer.Option(metavar="NAME+NAME", help="direct, sequential, best-of:N, reasoned.")
     ] = "direct",
-    judge: Annotated[str, options.spec("judges", "Who picks, for best-of.")] = "",
-    reasoner: Annotated[str, options.spec("judges", "Who plans, for reasoned.")] = "",
+    judge: Annotated[str, options.spec("judges", "Judge that picks the best edit, for best-of.")] = "",
+    reasoner: Annotated[str, options.spec("judges", "Model that plans the edits, for reasoned.")] = "",
     set_: Annotated[
-        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="A setting of the editor.")
+        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Parameter of the editor; repeatable.")
     ] = None,
-    limit: Annotated[int | None, typer.Option(min=1, help="Only N samples, spread over dimensions.")] = None,
+    limit: Annotated[int | None, typer.Option(min=1, help="Only N samples, balanced over dimensions.")] = None,
     subset: options.Subset = None,
     dimension: Annotated[str | None, typer.Option(metavar="A,B", help="Only these dimensions or categories.")] = None,
-    draws: Annotated[int, typer.Option(min=1, help="Edits a sample, each with another seed (STEM--1.png ...).")] = 1,
-    seed: Annotated[int, typer.Option(min=0, help="The first draw's seed; the next has one more.")] = 0,
-    concurrency: Annotated[int, typer.Option(min=1, max=1024, help="Images under way at once.")] = 4,
-    attempts: Annotated[int, typer.Option(min=1, help="Ask up to N times for an image that does not come.")] = 5,
-    timeout: Annotated[float, typer.Option(min=0.1, help="Seconds for an image.")] = 600.0,
+    draws: Annotated[int, typer.Option(min=1, help="Edits per sample, each with another seed (STEM--1.png ...).")] = 1,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the first draw; each next one is one higher.")] = 0,
+    concurrency: Annotated[int, typer.Option(min=1, max=1024, help="Concurrent images.")] = 4,
+    attempts: Annotated[int, typer.Option(min=1, help="Tries per image before giving up.")] = 5,
+    timeout: Annotated[float, typer.Option(min=0.1, help="Timeout of an image in seconds.")] = 600.0,
     rpm: options.Rpm = None,
     prompts: options.Prompts = None,
-    price: Annotated[float | None, typer.Option(metavar="USD", min=0, help="US dollars an image.")] = None,
+    price: Annotated[float | None, typer.Option(metavar="USD", min=0, help="US dollars per image.")] = None,
     token_price: Annotated[
-        str | None, typer.Option(metavar="IN,OUT", help="Of judge and reasoner: US dollars a million tokens.")
+        str | None, typer.Option(metavar="IN,OUT", help="Judge and reasoner: US dollars per million tokens.")
     ] = None,
-    budget: Annotated[str | None, typer.Option(metavar="5USD", help="Stop when the folder has cost so much.")] = None,
-    key_env: Annotated[str | None, typer.Option(metavar="NAME", help="The variable with the editor's key.")] = None,
+    budget: Annotated[str | None, typer.Option(metavar="5USD", help="Stop when the folder has cost this much.")] = None,
+    key_env: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Environment variable with the editor's API key.")
+    ] = None,
     max_unanswered: Annotated[
-        str, typer.Option(metavar="PERCENT", help="Exit with 1 if more samples have no image.")
+        str, typer.Option(metavar="PERCENT", help="Exit with status 1 if more samples have no image.")
     ] = "0.5",
     keep_old: options.KeepOld = False,
     redo: options.Redo = False,
     dry_run: options.DryRun = False,
     json: options.Json = False,
 ) -> None:
-    """Let a model edit every sample; go on where it stopped."""
+    """Edit every sample with a model. Resumes an interrupted run."""
     from creval.benchmarks import open_benchmark
     from creval.editing.edit_run import EditRun, StrategyOptions
     from creval.editing.session import EditSettings
@@ -89,7 +91,7 @@ def edit(
     )
     expected = run.estimate()
     if dry_run:
-        price_flag = "--price USD (of helpers --token-price IN,OUT)"
+        price_flag = "--price USD (judge and reasoner: --token-price IN,OUT)"
         estimate_output.print_estimates(expected, concurrency, json, (len(samples), "sample"), price_flag)
         console.print_note(*_skipped_notes(run))
         return
@@ -102,7 +104,7 @@ def edit(
 
 
 def _skipped_notes(run: EditRun) -> list[str]:
-    """How many images no model will be asked for, and why."""
+    """Return notes on the number of skipped samples, by reason."""
     from creval.core.formatting import escape_control, pluralise
 
     counted = Counter((edit.status, edit.reason) for edit in run.skipped_edits.values())
@@ -129,8 +131,8 @@ def _edit_output(result: EditRunResult) -> CommandOutput:
         if statuses["refused"] or statuses["failed"]:
             others = statuses.keys() - {"done", "refused", "failed"}
             which = "those that were refused or failed" if others else "them"
-            notes.append(f"Repeating the command asks for {which} once more.")
-    notes += console.fault_notes(progress, "image")
+            notes.append(f"Repeat the command to request {which} again.")
+    notes += console.error_notes(progress, "image")
     notes.append(console.call_summary(progress, kept="image", folder_cost=result.cost or 0.0))
     data: dict[str, Any] = {
         "samples": result.sample_count,
@@ -148,7 +150,7 @@ def _edit_output(result: EditRunResult) -> CommandOutput:
 
 
 def _finish(result: EditRunResult, bench: str, out: str, allowed: float) -> None:
-    """What comes next, or the exit status."""
+    """Print the next command, or exit with a status."""
     console.exit_if_stopped(result.stopped, "made")
     if result.statuses["done"]:
         console.print_note(f"Now: creval judge {quote(bench)} --edits {quote(out)} --judge SPEC --run RUN")

@@ -1,4 +1,4 @@
-"""What models will take, before anything is spent: a table, or a line."""
+"""Output of cost estimates: a table, or one line."""
 
 from __future__ import annotations
 
@@ -19,8 +19,11 @@ def print_estimates(
     price: str = "--price IN,OUT",
     left_out: Mapping[str, str] | None = None,
 ) -> None:
-    """A row for each model, or the same as JSON; `subject` is what it is for, such as 12 images, and
-    `price` what gives a price that is not known. JSON also says what is `skipped_rows`, and why."""
+    """Print a row for each model, or JSON.
+
+    `subject` is what the estimate is for, such as 12 images. `price` names the option for unknown prices. `left_out`
+    are skipped items with reasons, for JSON.
+    """
     from creval.core.formatting import pluralise
 
     if json:
@@ -33,31 +36,33 @@ def print_estimates(
         _print_estimates_table(estimates)
     paces = " and ".join(f"{pace:g}" for pace in sorted({made.pace for made in estimates}))
     console.print_note(
-        (f"For {pluralise(*subject)}, if little has to be asked again. " if subject else "")
-        + f"Time at {paces} s a call, {concurrency} at once. Image tokens by the "
-        "provider's formula; other tokens are guessed. Nothing was asked."
+        (f"For {pluralise(*subject)}, with few retries. " if subject else "")
+        + f"Time: {paces} s per call, {concurrency} calls at once. Image tokens by the "
+        "provider's formula; other tokens are guesses. No calls were made."
     )
     thinking = {made.judge: made.thinking for made in estimates if made.thinking}
     for judge, tokens in thinking.items():
-        console.print_note(f"{judge} thinks before it answers: {tokens:,} tokens a call are a guess; it may be more.")
+        console.print_note(
+            f"{judge} thinks before it answers: {tokens:,} tokens per call are a guess and may be too few."
+        )
     unopened = max(made.unopened for made in estimates)
     if unopened:
-        console.print_note(f"{unopened} edits cannot be opened and are not asked about.")
+        console.print_note(f"{unopened} edits cannot be opened and are skipped.")
     unpriced = dict.fromkeys(made.judge for made in estimates if _has_unknown_price(made))
     if unpriced:
-        console.print_note(f"No price is known for {', '.join(unpriced)}: {price} gives it.")
+        console.print_note(f"No price is known for {', '.join(unpriced)}. Give it with {price}.")
 
 
 def format_estimates(estimates: Sequence[CostEstimate]) -> str:
-    """What models will take, all of them together."""
+    """Return the total estimate of all models in one line."""
     from creval.core.formatting import format_count, format_money, pluralise
 
     calls = sum(made.calls for made in estimates)
     cached = sum(made.cached for made in estimates)
     tokens = sum(made.tokens_in + made.tokens_out for made in estimates)
-    kept = f" ({cached:,} are answered already)" if cached else ""
+    kept = f" ({cached:,} already answered)" if cached else ""
     line = f"{pluralise(calls, 'call')}{kept}" + (f", about {format_count(tokens)} tokens" if tokens else "")
-    line += " (thinking is guessed)" if tokens and any(made.thinking for made in estimates) else ""
+    line += " (thinking is a guess)" if tokens and any(made.thinking for made in estimates) else ""
     costs = [made.cost for made in estimates if made.cost is not None]
     if not costs:
         return line
@@ -97,5 +102,5 @@ def _estimate_json(estimate: CostEstimate) -> dict[str, object]:
 
 
 def _has_unknown_price(estimate: CostEstimate) -> bool:
-    """Whether it costs something that nobody knows."""
+    """Return whether calls cost money at an unknown price."""
     return estimate.cost is None and (estimate.tokens_in > 0 or estimate.role == "editor")

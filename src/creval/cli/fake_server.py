@@ -1,4 +1,4 @@
-"""`creval fake-server`: an endpoint to rehearse with."""
+"""`creval fake-server`: an endpoint for rehearsals."""
 
 from __future__ import annotations
 
@@ -13,17 +13,15 @@ if TYPE_CHECKING:
 
 
 def fake_server(
-    port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes a free one.")] = 8099,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 selects a free one.")] = 8099,
     latency: Annotated[float, typer.Option(min=0, help="Milliseconds before a reply.")] = 0.0,
-    faults: Annotated[float, typer.Option(min=0, max=1, help="Share of replies that are faulty, in every way.")] = 0.0,
-    never: Annotated[str, typer.Option(metavar="WORDS", help="Never answer questions with these words.")] = "",
-    declines: Annotated[
-        float, typer.Option(min=0, max=1, help="Share of images about which nothing is written.")
-    ] = 0.0,
-    stall: Annotated[float, typer.Option(min=0, help="Seconds for which a reply hangs that times out.")] = 600.0,
-    seed: Annotated[int, typer.Option(min=0, help="Other answers and faults.")] = 0,
+    faults: Annotated[float, typer.Option(min=0, max=1, help="Share of faulty replies, of all kinds.")] = 0.0,
+    never: Annotated[str, typer.Option(metavar="WORDS", help="Never answer questions that contain these words.")] = "",
+    declines: Annotated[float, typer.Option(min=0, max=1, help="Share of images for which texts are declined.")] = 0.0,
+    stall: Annotated[float, typer.Option(min=0, help="Seconds that a hanging reply takes.")] = 600.0,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of answers and faults.")] = 0,
 ) -> None:
-    """Serve an OpenAI-compatible endpoint that answers what creval asks, and writes, by chance."""
+    """Serve an OpenAI-compatible endpoint with random answers and texts, for rehearsals."""
     import asyncio
 
     from creval.core.errors import CrevalError
@@ -41,7 +39,7 @@ def fake_server(
     try:
         asyncio.run(_serve(server, port))
     except OSError as error:
-        raise CrevalError(f"port {port} cannot be served: {error.strerror or error}.") from error
+        raise CrevalError(f"cannot listen on port {port}: {error.strerror or error}.") from error
 
 
 async def _serve(server: FakeServer, port: int) -> None:
@@ -56,7 +54,7 @@ async def _serve(server: FakeServer, port: int) -> None:
         await site.start()
         taken = runner.addresses[0][1]
         url = f"http://127.0.0.1:{taken}"
-        console.print_note(f"serving {url}/v1 (counters at {url}/stats); Ctrl-C ends it.")
+        console.print_note(f"serving {url}/v1 (counters at {url}/stats); Ctrl-C stops it.")
         console.print_note(f"try: creval judge BENCH --edits DIR --judge rehearsal:fake@{url}/v1 --run RUN")
         await asyncio.Event().wait()
     finally:

@@ -1,4 +1,4 @@
-"""Field names in messages of the library, as the options that a user of the command line types."""
+"""Translation of field names in library messages into command-line options."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ import re
 from functools import lru_cache
 from itertools import islice
 
-# Options that are not spelt as their field.
-_SPELT = {
+# Options whose name differs from their field.
+_RENAMED = {
     "batch_by": "--ask",
     "metric_models": "--metric-model",
     "parameters": "--set",
     "settings": "--set",
     "stopping_rule": "--until-decided",
 }
-# Old spellings of options, which are still understood.
+# Old spellings of options, which are still accepted.
 _OLD_SPELLINGS = {"--gauge": "--metric-model"}
 _FIELD = re.compile(r"`([a-z][a-z_]*)`")
 
@@ -29,7 +29,7 @@ def with_flags(text: str) -> str:
 
 
 def _flag(field: str) -> str:
-    return _SPELT.get(field) or (f"--{field.replace('_', '-')}" if field in _option_names() else "")
+    return _RENAMED.get(field) or (f"--{field.replace('_', '-')}" if field in _option_names() else "")
 
 
 def current_spelling(arguments: list[str]) -> list[str]:
@@ -47,7 +47,7 @@ def current_spelling(arguments: list[str]) -> list[str]:
 
 @lru_cache(maxsize=1)
 def _option_names() -> frozenset[str]:
-    """The parameters of all commands."""
+    """Return the names of the parameters of all commands."""
     from typer.main import get_command
 
     from creval.cli import app

@@ -1,4 +1,4 @@
-"""Help in plain text: commands grouped by purpose, whole descriptions, types in words."""
+"""Help in plain text: commands grouped by purpose, complete descriptions, types as words."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 from typer.core import TyperCommand, TyperGroup
 
 HELP_SETTINGS = {"max_content_width": 120}
+_NO_BREAK = "\u2011"  # a hyphen at which text is not wrapped, so that options such as --no-blind are not split
 _WORDS = (
     (re.compile(r"<(?:int|float)(?: range)?>|\b(?:INTEGER|FLOAT)(?: RANGE)?(?=$|\s)"), "NUMBER"),
     (re.compile(r"<str>|<list\[str\]>"), "TEXT"),
@@ -20,7 +21,10 @@ _RANGES = (
 
 
 class HelpCommand(TyperCommand):
-    """A command with help in words."""
+    """A command with plain-text help."""
+
+    def get_help(self, ctx: Any) -> str:
+        return super().get_help(ctx).replace(_NO_BREAK, "-")
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
         return _usage(self, ctx)
@@ -30,7 +34,10 @@ class HelpCommand(TyperCommand):
 
 
 class HelpGroup(TyperGroup):
-    """A group of commands, each listed under its `rich_help_panel` with its whole description."""
+    """A group of commands, each listed under its `rich_help_panel` with its complete description."""
+
+    def get_help(self, ctx: Any) -> str:
+        return super().get_help(ctx).replace(_NO_BREAK, "-")
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         self.format_commands(ctx, formatter)
@@ -44,7 +51,8 @@ class HelpGroup(TyperGroup):
         for name, command in shown.items():
             panel = getattr(command, "rich_help_panel", None)
             rows = panels.setdefault(panel if isinstance(panel, str) else "Commands", [])
-            row = (f"{name:{width}}", " ".join((command.help or "").split("\n\n")[0].split()))
+            text = " ".join((command.help or "").split("\n\n")[0].split())
+            row = (f"{name:{width}}", text.replace("-", _NO_BREAK))
             rows.insert(0 if isinstance(command, TyperGroup) else len(rows), row)
         for panel, rows in panels.items():
             with formatter.section(panel):
@@ -52,7 +60,7 @@ class HelpGroup(TyperGroup):
 
 
 def _usage(command: TyperCommand, ctx: Any) -> list[str]:
-    """Arguments in a usage line: `NAME` if required, else `[NAME]`."""
+    """Return the arguments of a usage line: `NAME` if required, otherwise `[NAME]`."""
     pieces = ["[OPTIONS]"]
     for param in command.get_params(ctx):
         if param.param_type_name == "argument":
@@ -75,7 +83,7 @@ def _write_options(command: TyperCommand | TyperGroup, ctx: Any, formatter: Any)
             names = pattern.sub(word, names)
         for pattern, word in _RANGES:
             text = pattern.sub(word, text)
-        sections[param.param_type_name].append((names, text))
+        sections[param.param_type_name].append((names, text.replace("-", _NO_BREAK)))
     for title, rows in zip(("Arguments", "Options"), sections.values(), strict=True):
         if rows:
             with formatter.section(title):

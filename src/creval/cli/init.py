@@ -1,4 +1,4 @@
-"""`creval init`: begin a benchmark from what one has."""
+"""`creval init`: start a benchmark from images or a table."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ import typer
 
 from creval.cli import console, options
 
-app = typer.Typer(name="init", help="Begin a benchmark from what you have: images, or a table of samples.")
+app = typer.Typer(name="init", help="Start a benchmark from your images, or from a table of samples.")
 
 
 @app.callback(invoke_without_command=True)
 def init(context: typer.Context) -> None:
-    """Begin a benchmark from what you have: images, or a table of samples."""
+    """Start a benchmark from your images, or from a table of samples."""
     if context.invoked_subcommand is None:
         print(context.get_help())
 
@@ -22,18 +22,16 @@ def init(context: typer.Context) -> None:
 def samples(
     folder: Annotated[str, typer.Argument(metavar="DIR", help="The benchmark's folder.")],
     images: Annotated[
-        str | None, typer.Option(metavar="FOLDER", help="The images; copied into DIR unless they lie there.")
+        str | None, typer.Option(metavar="FOLDER", help="Folder of images; copied into DIR unless already there.")
     ] = None,
-    table: Annotated[
-        str | None, typer.Option(metavar="FILE", help="A CSV or JSONL table of samples to take over.")
-    ] = None,
+    table: Annotated[str | None, typer.Option(metavar="FILE", help="CSV or JSONL table of samples to import.")] = None,
     questions: Annotated[
-        bool, typer.Option("--questions", help="Also write questions.csv, to fill in yes/no questions.")
+        bool, typer.Option("--questions", help="Also write questions.csv for your yes/no questions.")
     ] = False,
-    name: Annotated[str, typer.Option(metavar="NAME", help="The benchmark's title, else DIR's name.")] = "",
+    name: Annotated[str, typer.Option(metavar="NAME", help="The benchmark's title; by default DIR's name.")] = "",
     json: options.Json = False,
 ) -> None:
-    """Write samples.csv from images or a table, or check the one in DIR, and say what is missing."""
+    """Write samples.csv from images or a table, or check the one in DIR, and report what is missing."""
     from creval.api.init_samples import init_samples
 
     found = init_samples(folder, images=images, table=table, questions=questions, name=name)

@@ -23,7 +23,7 @@ def measure(
         str,
         typer.Argument(
             metavar="METRIC[,METRIC]",
-            help="What to measure (creval metrics).",
+            help="Metrics to measure (creval metrics).",
             autocompletion=options.complete_names("metrics"),
         ),
     ],
@@ -31,22 +31,26 @@ def measure(
         list[str] | None, typer.Argument(metavar="[SOURCE] EDIT", help="Two images, or one, as the metric needs.")
     ] = None,
     edits: Annotated[
-        list[str] | None, typer.Option(metavar="DIR...", help="A folder for each model: DIR or NAME=DIR.")
+        list[str] | None, typer.Option(metavar="DIR...", help="Folder of each model's edits: DIR or NAME=DIR.")
     ] = None,
-    bench: Annotated[str | None, typer.Option(metavar="BENCH", help="The benchmark that the edits are of.")] = None,
+    bench: Annotated[str | None, typer.Option(metavar="BENCH", help="The benchmark of the edits.")] = None,
     metric_model: Annotated[
-        list[str] | None, typer.Option(metavar="USE=MODEL", help="Measure with a model: clip=ORG/NAME or a folder.")
+        list[str] | None, typer.Option(metavar="USE=MODEL", help="Model of a metric: clip=ORG/NAME or a folder.")
     ] = None,
-    mask: Annotated[str | None, typer.Option(metavar="FILE", help="White is what was to be edited.")] = None,
-    caption: Annotated[str | None, typer.Option(metavar="TEXT", help="What the edit is to show.")] = None,
-    source_caption: Annotated[str | None, typer.Option(metavar="TEXT", help="What the source shows.")] = None,
-    wanted: Annotated[list[str] | None, typer.Option(metavar="TEXT", help="A text that is to be there.")] = None,
-    removed: Annotated[list[str] | None, typer.Option(metavar="TEXT", help="A text that is to be gone.")] = None,
+    mask: Annotated[str | None, typer.Option(metavar="FILE", help="Mask; white is the region to edit.")] = None,
+    caption: Annotated[str | None, typer.Option(metavar="TEXT", help="Description of the expected edit.")] = None,
+    source_caption: Annotated[str | None, typer.Option(metavar="TEXT", help="Description of the source.")] = None,
+    wanted: Annotated[list[str] | None, typer.Option(metavar="TEXT", help="Text that the edit should contain.")] = None,
+    removed: Annotated[
+        list[str] | None, typer.Option(metavar="TEXT", help="Text that the edit should not contain.")
+    ] = None,
     limit: Annotated[int | None, typer.Option(min=1, help="Only the first N samples.")] = None,
     run: Annotated[
-        str | None, typer.Option(metavar="RUN", help="Keep what models make there, and use what is kept.")
+        str | None, typer.Option(metavar="RUN", help="Cache the models' outputs in this run's folder.")
     ] = None,
-    out: Annotated[str | None, typer.Option(metavar="FILE", help="Every value: .csv, .parquet or .json.")] = None,
+    out: Annotated[
+        str | None, typer.Option(metavar="FILE", help="File for all values: .csv, .parquet or .json.")
+    ] = None,
     json: options.Json = False,
 ) -> None:
     """Measure a benchmark's edits, or one or two images."""
@@ -83,15 +87,15 @@ def measure(
         _print_values(found.value[0], json)
     else:
         raise CrevalError(
-            "give what to measure: two images (creval measure ssim a.png b.png), or --edits DIR --bench BENCH."
+            "nothing to measure: give two images (creval measure ssim a.png b.png), or --edits DIR --bench BENCH."
         )
 
 
 def _refuse_options(context: str, options: Mapping[str, object]) -> None:
-    """Refuse options that would be passed over."""
+    """Raise an error for options that would be ignored."""
     for name, value in options.items():
         if value is not None and value != []:
-            raise CrevalError(f"{name} goes with {context}.")
+            raise CrevalError(f"{name} can only be used with {context}.")
 
 
 def _print_values(measured: MeasuredEdit, json: bool) -> None:
@@ -127,13 +131,13 @@ def _measure_edits(
 
 def _check_run(run: str) -> None:
     if not run.strip():
-        raise CrevalError("--run takes a folder, and none is named.")
+        raise CrevalError("--run takes the name of a folder, not an empty string.")
     if Path(run).exists() and not Path(run).is_dir():
-        raise CrevalError(f"--run takes a folder, and {run} is a file.")
+        raise CrevalError(f"--run takes a folder, but {run} is a file.")
 
 
 def metrics(json: options.Json = False) -> None:
-    """List what can be measured, whether it can be here, what to install, and the licences."""
+    """List the metrics, whether they are installed, what to install, and the licences."""
     from creval import registry
     from creval.metrics.availability import metric_availability
     from creval.metrics.base import image_metric_class

@@ -1,4 +1,4 @@
-"""Options that several commands share, and how their values are read."""
+"""Options that several commands share, and parsers of their values."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ T = TypeVar("T")
 
 
 def complete_names(kind: str) -> Callable[[str], list[str]]:
-    """Return the shell completion of the names of a registry, also behind a comma."""
+    """Return the shell completion of the names of a registry, also after a comma."""
 
     def complete(incomplete: str) -> list[str]:
         from creval import registry
@@ -34,58 +34,61 @@ def complete_names(kind: str) -> Callable[[str], list[str]]:
 
 
 def spec(kind: str, text: str, metavar: str = "SPEC") -> Any:
-    """Return an option that takes a name of a registry, or a spec that begins with one."""
+    """Return an option for a name in a registry, or for a spec that begins with one."""
     return typer.Option(metavar=metavar, help=text, autocompletion=complete_names(kind))
 
 
 RunFolder = Annotated[str, typer.Argument(metavar="RUN", help="The folder of a run.")]
 Benchmark = Annotated[str, typer.Argument(metavar="BENCH", help="The folder of a benchmark.")]
-Json = Annotated[bool, typer.Option("--json", help="Print all of it as JSON, unrounded.")]
-Strict = Annotated[bool, typer.Option(help="Score as the authors do: unanswered is wrong, references as released.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON, with unrounded values.")]
+Strict = Annotated[
+    bool, typer.Option(help="Score as the authors do: unanswered counts as wrong, references as released.")
+]
 Subset = Annotated[str | None, typer.Option(metavar="NAME", help="Only the samples of a named subset.")]
 Weights = Annotated[
     str | None,
-    typer.Option(metavar="METRIC=NUMBER,...|FILE|NAME", help="Other weights: here, in a JSON file, or by name."),
+    typer.Option(
+        metavar="METRIC=NUMBER,...|FILE|NAME", help="Weights of the metrics: inline, in a JSON file, or by name."
+    ),
 ]
 Models = Annotated[str | None, typer.Option(metavar="A,B", help="Only these models, joined by commas.")]
 Missing = Annotated[
     str | None,
     typer.Option(
-        metavar="exclude|zero", help="Samples without an edit are left out (the default), or count as failed."
+        metavar="exclude|zero", help="Exclude samples without an edit (the default), or count them as failed."
     ),
 ]
 CommonSamples = Annotated[bool, typer.Option("--common-samples", help="Only samples that all models have a score of.")]
-Resamples = Annotated[int, typer.Option(min=100, max=1_000_000, help="Bootstrap resamples.")]
+Resamples = Annotated[int, typer.Option(min=100, max=1_000_000, help="Number of bootstrap resamples.")]
 UntilDecided = Annotated[
-    str | None, typer.Option(metavar="best|ranking", help="Stop when it is settled who is best, or all places.")
+    str | None, typer.Option(metavar="best|ranking", help="Stop when the best model, or the whole ranking, is decided.")
 ]
-Alpha = Annotated[float, typer.Option(metavar="RISK", help="The risk of a false decision.")]
-Margin = Annotated[float, typer.Option(metavar="POINTS", help="Differences up to this need no decision.")]
-Scale = Annotated[str | None, typer.Option(metavar="1-5", help="The scale of ratings whose rows state none.")]
+Alpha = Annotated[float, typer.Option(metavar="RISK", help="With --until-decided: risk of a wrong decision.")]
+Margin = Annotated[float, typer.Option(metavar="POINTS", help="With --until-decided: points up to which models tie.")]
+Scale = Annotated[str | None, typer.Option(metavar="1-5", help="Scale of ratings whose rows have none.")]
 Seed = Annotated[int, typer.Option(min=0, help="Seed of the bootstrap.")]
 Host = Annotated[
-    str, typer.Option(metavar="ADDRESS", help="Address to listen on; off loopback, pages need the printed link.")
+    str, typer.Option(metavar="ADDRESS", help="Address to bind to; beyond loopback, pages need the printed link.")
 ]
-Port = Annotated[int, typer.Option(min=0, max=65535, help="0 takes a free one.")]
-Token = Annotated[bool, typer.Option("--token", help="Also require the link with a token on loopback.")]
-Open = Annotated[bool, typer.Option("--open/--no-open", help="Open it in the browser of this machine.")]
-Attempts = Annotated[int, typer.Option(min=1, help="Make a call that brings no reply up to N times.")]
-Timeout = Annotated[float, typer.Option(min=0.1, help="Seconds for a call.")]
-Rpm = Annotated[float | None, typer.Option(min=0.01, help="Requests a minute.")]
-Tpm = Annotated[float | None, typer.Option(min=1, help="Tokens a minute.")]
-ImageFit = Annotated[str, typer.Option(metavar="provider|original|PIXELS", help="The size of images.")]
-Prompts = Annotated[str | None, typer.Option(metavar="DIR", help="Texts of your own (creval prompts).")]
-Price = Annotated[str | None, typer.Option(metavar="IN,OUT", help="US dollars for a million tokens.")]
-KeyEnv = Annotated[str | None, typer.Option(metavar="NAME", help="The environment variable with the key.")]
+Port = Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 selects a free one.")]
+Token = Annotated[bool, typer.Option("--token", help="Require the link with a token on loopback, too.")]
+Open = Annotated[bool, typer.Option("--open/--no-open", help="Open a browser on this machine.")]
+Attempts = Annotated[int, typer.Option(min=1, help="Tries per call before giving up.")]
+Timeout = Annotated[float, typer.Option(min=0.1, help="Timeout of a call in seconds.")]
+Rpm = Annotated[float | None, typer.Option(min=0.01, help="Limit of requests per minute.")]
+Tpm = Annotated[float | None, typer.Option(min=1, help="Limit of tokens per minute.")]
+ImageFit = Annotated[str, typer.Option(metavar="provider|original|PIXELS", help="Size of the images that are sent.")]
+Prompts = Annotated[str | None, typer.Option(metavar="DIR", help="Folder of your own prompts (creval prompts).")]
+Price = Annotated[str | None, typer.Option(metavar="IN,OUT", help="US dollars per million tokens.")]
+KeyEnv = Annotated[str | None, typer.Option(metavar="NAME", help="Environment variable with the API key.")]
 KeepOld = Annotated[
-    bool, typer.Option("--keep-old", help="If the code or model has changed: keep what the older version made.")
+    bool, typer.Option("--keep-old", help="If the code or model has changed, keep results of the older version.")
 ]
-Redo = Annotated[bool, typer.Option("--redo", help="If the code or model has changed: make all of it again.")]
+Redo = Annotated[bool, typer.Option("--redo", help="If the code or model has changed, discard and redo its results.")]
 Label = Annotated[
-    list[str] | None,
-    typer.Option(metavar="NAME=SHOWN", help="How to show a model from now on; empty removes the label."),
+    list[str] | None, typer.Option(metavar="NAME=SHOWN", help="Display name of a model from now on; empty removes it.")
 ]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what it will take, and stop.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Print the estimated costs, then exit.")]
 
 
 def scoring(
@@ -98,7 +101,7 @@ def scoring(
     resamples: int,
     seed: int,
 ) -> ScoringOptions:
-    """Return the options of scoring as the API takes them."""
+    """Return scoring options in the form of the API."""
     return {
         "strict": strict,
         "subset": subset,
@@ -112,7 +115,7 @@ def scoring(
 
 
 def keep_labels(run: str, given: Sequence[str] | None) -> None:
-    """Keep the labels of --label with a run."""
+    """Save the labels of --label with a run."""
     if labels := parse_labels(given):
         from creval.api.run_changes import label
 
@@ -120,7 +123,7 @@ def keep_labels(run: str, given: Sequence[str] | None) -> None:
 
 
 def parse_labels(given: Sequence[str] | None) -> dict[str, str]:
-    """`NAME=SHOWN` as labels by name."""
+    """Parse `NAME=SHOWN` into labels by name."""
     labels = {}
     for part in given or ():
         name, equals, shown = part.partition("=")
@@ -131,7 +134,7 @@ def parse_labels(given: Sequence[str] | None) -> dict[str, str]:
 
 
 def open_for_output(run: str, given: Sequence[str] | None, json: bool = False) -> Run:
-    """Keep labels, and open a run as its models are shown; in JSON they have their own names."""
+    """Save labels, and open a run with labels instead of names of models; not for JSON."""
     from creval.store import open_run
 
     keep_labels(run, given)
@@ -139,7 +142,7 @@ def open_for_output(run: str, given: Sequence[str] | None, json: bool = False) -
 
 
 def with_shown_names(run: str, by_model: Mapping[str, T]) -> dict[str, T]:
-    """Return what is known by model under the names by which a run shows them."""
+    """Return a mapping by model with the models' labels as keys."""
     from creval.store import open_run
 
     with open_run(run, labels=True) as opened:
@@ -147,10 +150,10 @@ def with_shown_names(run: str, by_model: Mapping[str, T]) -> dict[str, T]:
 
 
 def parse_stopping_rule(question: str | None, alpha: float, margin: float) -> StoppingRule | None:
-    """What is to be decided, if anything is."""
+    """Return the stopping rule, or None without --until-decided."""
     if question is None:
         if (alpha, margin) != (0.05, 0.0):
-            raise CrevalError("--alpha and --margin go with --until-decided best or ranking.")
+            raise CrevalError("--alpha and --margin require --until-decided best or ranking.")
         return None
     from creval.stats.elimination import StoppingRule
 
@@ -158,7 +161,7 @@ def parse_stopping_rule(question: str | None, alpha: float, margin: float) -> St
 
 
 def parse_groups(given: str | None) -> dict[str, list[str]]:
-    """`open=A,B,closed=C` as names by group: a name with an equals sign begins a group."""
+    """Parse `open=A,B,closed=C` into names by group."""
     found: dict[str, list[str]] = {}
     current: list[str] | None = None
     for part in (given or "").split(","):
@@ -168,26 +171,26 @@ def parse_groups(given: str | None) -> dict[str, list[str]]:
             part = first
         if part.strip():
             if current is None:
-                raise CrevalError(f"--groups takes open=A,B,closed=C; {part!r} is in no group.")
+                raise CrevalError(f"--groups takes open=A,B,closed=C: {part!r} is in no group.")
             current.append(part.strip())
     named = [name for members in found.values() for name in members]
     if len(set(named)) < len(named) or not all(found.values()) or "" in found:
-        raise CrevalError("--groups takes open=A,B,closed=C: every group named, no model twice.")
+        raise CrevalError("--groups takes open=A,B,closed=C: name every group, and each model only once.")
     return found
 
 
 def parse_names(given: str | None, option: str) -> tuple[str, ...] | None:
-    """`A,B` as names, each once."""
+    """Parse `A,B` into distinct names."""
     if given is None:
         return None
     found = tuple(dict.fromkeys(part.strip() for part in given.split(",") if part.strip()))
     if not found:
-        raise CrevalError(f"{option} names nothing.")
+        raise CrevalError(f"{option} is empty: give at least one name.")
     return found
 
 
 def parse_parameters(given: Sequence[str]) -> dict[str, Any]:
-    """`top_p=0.1` and the like; a value is read as JSON where it is JSON."""
+    """Parse parameters such as `top_p=0.1`. A value that is not JSON is a string."""
     found: dict[str, Any] = {}
     for part in given:
         name, equals, value = part.partition("=")
@@ -201,7 +204,7 @@ def parse_parameters(given: Sequence[str]) -> dict[str, Any]:
 
 
 def parse_metric_models(given: Sequence[str]) -> dict[str, str]:
-    """`clip=ORG/MODEL` and the like."""
+    """Parse models such as `clip=ORG/MODEL`."""
     found = {}
     for part in given:
         use, equals, model = part.partition("=")
@@ -212,7 +215,7 @@ def parse_metric_models(given: Sequence[str]) -> dict[str, str]:
 
 
 def parse_token_price(given: str | None) -> Dollars | None:
-    """`2.5,10` as prices of a million tokens, in and out."""
+    """Parse `2.5,10` into prices per million input and output tokens."""
     from creval.providers.pricing import Price as Dollars
 
     if given is None:
@@ -227,7 +230,7 @@ def parse_token_price(given: str | None) -> Dollars | None:
 
 
 def parse_budget(given: str | None) -> float | None:
-    """`5USD` as a number."""
+    """Parse an amount such as `5USD`."""
     if given is None:
         return None
     match = re.fullmatch(r"\$?\s*([0-9]+(?:\.[0-9]*)?|\.[0-9]+)\s*(?:USD|\$)?", given.strip(), re.I)
@@ -237,7 +240,7 @@ def parse_budget(given: str | None) -> float | None:
 
 
 def parse_share(given: str) -> float:
-    """The percentage of --max-unanswered as a share."""
+    """Parse the percentage of --max-unanswered into a share."""
     try:
         share = float(given.strip().removesuffix("%")) / 100
     except ValueError:

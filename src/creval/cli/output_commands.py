@@ -1,4 +1,4 @@
-"""Commands that show a run or a benchmark, or pass it on: pages, plots, files."""
+"""Commands that output a run or a benchmark: pages, plots, files."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _PLOT_KINDS = "radar, forest, plane, weights, complexity, repeats, groups, cost"
 
 def report(
     run: options.RunFolder,
-    out: Annotated[str, typer.Option(metavar="FILE", help="The page: one file that opens anywhere.")] = "report.html",
+    out: Annotated[str, typer.Option(metavar="FILE", help="The page, a single file.")] = "report.html",
     subset: options.Subset = None,
     strict: options.Strict = False,
     weights: options.Weights = None,
@@ -23,14 +23,14 @@ def report(
     common_samples: options.CommonSamples = False,
     models: options.Models = None,
     images: Annotated[
-        str, typer.Option(metavar="inside|link", help="Thumbnails inside, or links to the files.")
+        str, typer.Option(metavar="inside|link", help="Embed thumbnails, or link to the files.")
     ] = "inside",
-    samples: Annotated[int, typer.Option(min=0, max=100, help="How many samples of each kind to show.")] = 6,
+    samples: Annotated[int, typer.Option(min=0, max=100, help="Number of samples of each kind to show.")] = 6,
     label: options.Label = None,
     resamples: options.Resamples = 2_000,
     seed: options.Seed = 0,
 ) -> None:
-    """Write a page: the answer in words, tables, plots, and samples to look at."""
+    """Write a report page: conclusions, tables, plots and samples."""
     from creval.api import outputs
 
     options.keep_labels(run, label)
@@ -38,11 +38,11 @@ def report(
     size = outputs.report(run, out, images=images, samples=samples, **scoring).stat().st_size / 1e6
     console.print_note(f"wrote {out} ({size:.1f} MB)")
     if size > _LARGE:
-        console.print_note("That is large for a page: --samples N shows fewer, --images link puts none in.")
+        console.print_note("This is large for a page. Show fewer with --samples N, or embed none with --images link.")
 
 
 def view(
-    run: Annotated[str, typer.Argument(metavar="RUN", help="The folder of a run, or one that holds runs.")],
+    run: Annotated[str, typer.Argument(metavar="RUN", help="The folder of a run, or of several runs.")],
     subset: options.Subset = None,
     weights: options.Weights = None,
     missing: options.Missing = None,
@@ -53,7 +53,7 @@ def view(
     token: options.Token = False,
     open_: options.Open = False,
 ) -> None:
-    """Look at a run, or a folder of runs, in a browser: scores, samples, questions, answers, images."""
+    """Browse a run, or a folder of runs: scores, samples, questions, answers, images."""
     from creval.api import outputs
 
     options.keep_labels(run, label)
@@ -76,11 +76,13 @@ def plot(
         str, typer.Argument(metavar="KIND", help=f"{_PLOT_KINDS}.", autocompletion=lambda: _PLOT_KINDS.split(", "))
     ],
     out: Annotated[str, typer.Option(metavar="FILE", help="The plot: .svg, .png or .pdf.")],
-    level: Annotated[str | None, typer.Option(metavar="LEVEL", help="Whose groups: category, dimension ...")] = None,
+    level: Annotated[
+        str | None, typer.Option(metavar="LEVEL", help="Level of the groups: category, dimension ...")
+    ] = None,
     models: options.Models = None,
     metrics: Annotated[str | None, typer.Option(metavar="IF,VC", help="Only these metrics, joined by commas.")] = None,
     human: Annotated[
-        str | None, typer.Option(metavar="FILE", help="With weights: mark those that people agree with most.")
+        str | None, typer.Option(metavar="FILE", help="With weights: mark those that agree best with people.")
     ] = None,
     scale: options.Scale = None,
     subset: options.Subset = None,
@@ -92,7 +94,7 @@ def plot(
     resamples: options.Resamples = 2_000,
     seed: options.Seed = 0,
 ) -> None:
-    """Draw a run: radar, forest, plane, weights, complexity, repeats, groups or cost."""
+    """Plot a run: radar, forest, plane, weights, complexity, repeats, groups or cost."""
     from creval.api import outputs
 
     options.keep_labels(run, label)
@@ -111,18 +113,18 @@ def export(
     weights: options.Weights = None,
     missing: options.Missing = None,
     common_samples: options.CommonSamples = False,
-    force: Annotated[bool, typer.Option("--force", help="Write into a folder that holds other things, too.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Write even into a folder with other files.")] = False,
     label: options.Label = None,
     resamples: options.Resamples = 2_000,
     seed: options.Seed = 0,
 ) -> None:
-    """Write verdicts and scores as Parquet and CSV, tables to paste, and a JSON."""
+    """Write verdicts and scores as Parquet and CSV, tables to paste, and JSON."""
     from creval.api import outputs
 
     options.keep_labels(run, label)
     scoring = options.scoring(strict, subset, weights, models, missing, common_samples, resamples, seed)
     files = outputs.export(run, out, force=force, **scoring)
-    console.print_note(f"wrote {len(files)} files into {out}; {Path(out) / 'README.md'} says what each is")
+    console.print_note(f"wrote {len(files)} files into {out}; {Path(out) / 'README.md'} describes them")
 
 
 def review(
@@ -132,7 +134,7 @@ def review(
     token: options.Token = False,
     open_: options.Open = False,
 ) -> None:
-    """Look through what was built in a browser: accept, change or drop it."""
+    """Review a built benchmark in a browser: accept, change or drop samples."""
     from creval.building.review.loader import open_review
     from creval.web.review.app import serve_review
 

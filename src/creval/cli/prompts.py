@@ -1,4 +1,4 @@
-"""`creval prompts`: the texts that are sent to models."""
+"""`creval prompts`: the prompts that are sent to models."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ ICE_TEMPLATES = "ice_templates"
 def prompts(
     name: Annotated[
         str | None,
-        typer.Argument(metavar="[NAME]", help="Print this one.", autocompletion=options.complete_names("prompts")),
+        typer.Argument(metavar="[NAME]", help="Print this prompt.", autocompletion=options.complete_names("prompts")),
     ] = None,
-    out: Annotated[str | None, typer.Option(metavar="DIR", help="Write copies to change, for --prompts.")] = None,
+    out: Annotated[str | None, typer.Option(metavar="DIR", help="Write copies to edit and use with --prompts.")] = None,
 ) -> None:
-    """List, print or copy the texts that are sent to models."""
+    """List, print or copy the prompts that are sent to models."""
     from creval.core.formatting import escape_control
     from creval.prompts import load_prompt
 
@@ -38,11 +38,11 @@ def prompts(
             places = " ".join(f"{{{{{place}}}}}" for place in sorted(prompt.placeholders))
             package = packages[prompt.name]
             print(escape_control(f"{prompt.version}  {places}" + (f"  ({package})" if package else "")))
-        print(f"{ICE_TEMPLATES}  what `creval build ice` lets models fill in, for its --templates")
+        print(f"{ICE_TEMPLATES}  templates that models fill in, for --templates of `creval build ice`")
 
 
 def _package_prompts() -> tuple[dict[str, str], dict[str, str]]:
-    """Return the texts that protocols of other packages bring, and the package of every prompt."""
+    """Return the prompts of protocols from other packages, and the package of every prompt."""
     from creval import registry
     from creval.benchmarks import get_protocol
 
@@ -57,7 +57,7 @@ def _package_prompts() -> tuple[dict[str, str], dict[str, str]]:
 
 
 def _output_templates(out: str | None) -> None:
-    """Print the templates of ICE-Bench's tasks, or write them to a file that can be changed."""
+    """Print the templates of ICE-Bench's tasks, or write an editable copy."""
     from creval.building.ice.task_kits import TASK_KITS
     from creval.core.files import format_json
 
@@ -73,6 +73,6 @@ def _write_copy(path: Path, text: str) -> None:
 
     path.parent.mkdir(parents=True, exist_ok=True)
     if path.exists():
-        raise CrevalError(f"{path} is there already.")
+        raise CrevalError(f"{path} already exists.")
     path.write_text(text, encoding="utf-8")
     console.print_note(f"written: {path}")

@@ -1,4 +1,4 @@
-"""`creval replay`: a run from recorded answers."""
+"""`creval replay`: create a run from recorded answers."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from creval.cli import console, options
 
 def replay(
     bench: options.Benchmark,
-    answers: Annotated[str, typer.Option(metavar="DIR", help="METRIC/MODEL/ID.json or .txt")],
-    run: Annotated[str, typer.Option(metavar="RUN", help="The run's folder; made if need be.")],
+    answers: Annotated[str, typer.Option(metavar="DIR", help="Recorded answers: METRIC/MODEL/ID.json or .txt.")],
+    run: Annotated[str, typer.Option(metavar="RUN", help="The run's folder; created if needed.")],
     raw: Annotated[bool, typer.Option(help="Prefer the judge's raw replies (ID.txt).")] = False,
-    model: Annotated[list[str] | None, typer.Option(metavar="NAME", help="Only this model; may be repeated.")] = None,
+    model: Annotated[list[str] | None, typer.Option(metavar="NAME", help="Only this model; repeatable.")] = None,
     until_decided: options.UntilDecided = None,
     alpha: options.Alpha = 0.05,
     margin: options.Margin = 0.0,
@@ -23,7 +23,7 @@ def replay(
     label: options.Label = None,
     json: options.Json = False,
 ) -> None:
-    """Make a run from recorded answers."""
+    """Create a run from recorded answers."""
     from creval.api import runs
     from creval.benchmarks import open_benchmark
     from creval.reporting.commands.early_stopping_output import early_stopping_output
@@ -38,8 +38,8 @@ def replay(
     if len(done.unreadable_files) > 20:
         console.print_note(f"... and {len(done.unreadable_files) - 20} more files without answers.")
     for names, what in (
-        (done.recording.unmatched, "answers match no sample and were left"),
-        (done.recording.ignored, "other files or folders were left"),
+        (done.recording.unmatched, "answers match no sample and were ignored"),
+        (done.recording.ignored, "other files or folders were ignored"),
     ):
         if names:
             shown = ", ".join(names[:3]) + (", ..." if len(names) > 3 else "")

@@ -1,19 +1,26 @@
-"""`creval score`: the tables."""
+"""`creval score`: tables of scores."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from creval.cli import console, options
 from creval.core.errors import CrevalError, require_known
 
+if TYPE_CHECKING:
+    from creval.analysis.correction import CorrectedScores
+    from creval.reporting.tables import ModelGroups, SampleGroups
+    from creval.stats.scorecard import Scorecard
+
 
 def score(
     run: options.RunFolder,
     by: Annotated[
-        str | None, typer.Option(metavar="LEVEL|GROUP,...", help="overall, category, dimension, sample ...")
+        str | None,
+        typer.Option(metavar="LEVEL|GROUP,...", help="Levels or groups: overall, category, dimension, sample ..."),
     ] = None,
     subset: options.Subset = None,
     strict: options.Strict = False,
@@ -22,16 +29,16 @@ def score(
     missing: options.Missing = None,
     common_samples: options.CommonSamples = False,
     groups: Annotated[
-        str | None, typer.Option(metavar="open=A,B,closed=C", help="Mark best and second within groups.")
+        str | None, typer.Option(metavar="open=A,B,closed=C", help="Mark the best and the second model of each group.")
     ] = None,
-    wide: Annotated[bool, typer.Option("--wide", help="Groups beside each other, a row a model.")] = False,
+    wide: Annotated[bool, typer.Option("--wide", help="Groups as columns, one row per model.")] = False,
     average: Annotated[bool, typer.Option("--average", help="Add the mean over the models.")] = False,
     correct: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Also correct for the judge's errors (calibrate).")
+        str | None, typer.Option(metavar="FILE", help="Also correct for the judge's errors (creval calibrate).")
     ] = None,
     label: options.Label = None,
     json: options.Json = False,
-    csv: Annotated[bool, typer.Option("--csv", help="Print a row a cell.")] = False,
+    csv: Annotated[bool, typer.Option("--csv", help="Print CSV, one row per cell.")] = False,
     markdown: Annotated[bool, typer.Option("--markdown", help="Print a Markdown table.")] = False,
     latex: Annotated[bool, typer.Option("--latex", help="Print a LaTeX table (booktabs).")] = False,
     compact: Annotated[
@@ -41,8 +48,7 @@ def score(
         bool, typer.Option("--values-only", help="With --latex: no intervals and no coverage.")
     ] = False,
     save: Annotated[
-        bool,
-        typer.Option("--save", help="Keep --subset, --missing, --weights and --models as the run's own from now on."),
+        bool, typer.Option("--save", help="Save --subset, --missing, --weights and --models as the run's defaults.")
     ] = False,
     resamples: options.Resamples = 2_000,
     seed: options.Seed = 0,
@@ -56,7 +62,7 @@ def score(
     if json + csv + markdown + latex > 1:
         raise CrevalError("choose one of --json, --csv, --markdown and --latex.")
     if ((compact or values_only) and not latex) or (compact and values_only):
-        raise CrevalError("--compact and --values-only are for --latex, and exclude each other.")
+        raise CrevalError("--compact and --values-only are options of --latex, and exclude each other.")
     cells = LatexCells.COMPACT if compact else LatexCells.VALUES if values_only else LatexCells.FULL
     scoring = options.scoring(strict, subset, weights, models, missing, common_samples, resamples, seed)
     if save:
@@ -76,7 +82,7 @@ def score(
         if correct is not None:
             corrected = analyses.corrected_scores(opened, card, correct, resamples, seed)
             if not json and (csv or markdown or latex):
-                raise CrevalError("--correct goes with a table for the terminal, or with --json.")
+                raise CrevalError("--correct supports only tables in the terminal and --json.")
         if csv:
             print(tables.csv_table(card, shown, named), end="")
             return
@@ -90,14 +96,28 @@ def score(
         print(score_text(card, shown, rule, latex=latex, model_groups=named, wide=wide, cells=cells), end="")
         notes.append(decided)
     else:
-        out = console.stdout_console()
-        for line in tables.format_sample_lines(card, shown):
-            print(line)
-        for grid in tables.score_tables(card, shown, named, width=out.width if wide else 0):
-            console.print_table(grid)
-        for line in (*rule, decided):
-            out.print(line)
-        if corrected is not None:
-            for grid in tables.corrected_tables(card, corrected, shown):
-                console.print_table(grid)
+        _print_tables(card, shown, named, corrected, sentences=(*rule, decided), wide=wide)
     console.print_note(*notes)
+
+
+def _print_tables(
+    card: Scorecard,
+    sample_groups: SampleGroups,
+    model_groups: ModelGroups,
+    corrected: CorrectedScores | None,
+    *,
+    sentences: Iterable[str],
+    wide: bool,
+) -> None:
+    from creval.reporting import tables
+
+    out = console.stdout_console()
+    for line in tables.format_sample_lines(card, sample_groups):
+        print(line)
+    for grid in tables.score_tables(card, sample_groups, model_groups, width=out.width if wide else 0):
+        console.print_table(grid)
+    for sentence in sentences:
+        out.print(sentence)
+    if corrected is not None:
+        for grid in tables.corrected_tables(card, corrected, sample_groups):
+            console.print_table(grid)

@@ -1,1 +1,1 @@
-"""Who answers: `judge_spec` finds a judge by name, `chat` asks servers, `local` runs a model here."""
+"""Judges: `judge_spec` opens a judge by name, `chat` calls servers, `local` runs a model in this process."""

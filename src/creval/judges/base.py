@@ -1,4 +1,4 @@
-"""What a judge is to the engine: it takes pictures and a text, and answers."""
+"""Base class of judges: a judge takes images and a text, and returns answers."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from creval.providers.vision import UNKNOWN_VISION, VisionSpec
 
 
 class JudgeRequest(NamedTuple):
-    """Pictures, then a text whose questions under `labels` are to be answered on one scale; or,
-    without either, a text that asks for words (the form `free`), or for JSON of this `schema`.
+    """Images and a text that asks questions, identified by `labels`, on one scale.
 
-    `repeats` are the numbers of the independent answers that are wanted; `form` is how they are
-    given, as in `Question`; `questions` are the questions' words alone, in the labels' order, and
-    `image_roles` what each picture is.
+    Without scale and labels, the text asks for free text (`form` is `free`) or for JSON of this `schema`.
+    `repeats` are the numbers of the requested independent answers. `form` is the form of the answers, as in
+    `Question`. `questions` are the texts of the questions alone, in the order of the labels, and `image_roles` the
+    roles of the images.
     """
 
     images: Sequence[EncodedImage]
@@ -37,17 +37,17 @@ class JudgeRequest(NamedTuple):
 
     @property
     def completion_count(self) -> int:
-        """How many independent answers are wanted."""
+        """The number of independent answers."""
         return len(self.repeats)
 
     @property
     def is_structured(self) -> bool:
-        """Whether answers come as JSON."""
+        """True if answers are JSON."""
         return self.schema is not None or self.form not in ("bare", "free")
 
 
 class JudgeResponse(NamedTuple):
-    """What one paid call brought: its choices, tokens as the server counts them, and money."""
+    """Result of one call: its completions, tokens as counted by the server, and cost."""
 
     completions: tuple[Completion, ...]
     tokens_in: int | None = None
@@ -56,12 +56,13 @@ class JudgeResponse(NamedTuple):
 
 
 class Judge(ABC):
-    """A model that answers. `name` is the judge's in a run; `model` the model's own.
+    """A model that answers questions about images. `name` identifies the judge in a run, `model` is the model's name.
 
-    `supports_n` says whether one request can bring several choices. `notes` collects what the judge
-    turned out not to take, in words. A judge that is not `counts_tokens` uses no tokens; `seconds_per_call` is how
-    many seconds a call takes, and `thinking_tokens` how many tokens it thinks for, as guesses before one was made.
-    `code_digests` identify a user's code that answers.
+    - `supports_n`: one request can return several completions.
+    - `notes`: messages about features that the judge turned out not to support.
+    - `counts_tokens`: False for judges that use no tokens.
+    - `seconds_per_call`, `thinking_tokens`: estimates for a call, before the first was made.
+    - `code_digests`: digests of user code that computes the answers.
     """
 
     name: str
@@ -76,31 +77,31 @@ class Judge(ABC):
     notes: list[str]
 
     def prepare_image(self, image: EncodedImage) -> EncodedImage:
-        """A picture in the form in which this judge sends it; called in a thread, once each."""
+        """Return an image in the form that this judge sends. Called in a thread, once per image."""
         return image
 
     @property
     def manifest_entry(self) -> Mapping[str, Any]:
-        """What a run's manifest keeps about the judge."""
+        """The judge's entry in a run's manifest."""
         return {"model": self.model, "vision": self.vision.name}
 
     def cache_key(self, request: JudgeRequest) -> bytes | None:  # noqa: ARG002
-        """All that a reply to a request depends on, besides its repeat; None if replies are not shared between runs."""
+        """Return everything that a reply depends on, except the repeat; None if runs do not share replies."""
         return None
 
     async def open(self) -> None:  # noqa: B027
-        """Get ready, in the event loop in which the asking happens."""
+        """Acquire resources, in the event loop that makes the calls."""
 
     async def close(self) -> None:  # noqa: B027
-        """Let go of connections."""
+        """Release resources."""
 
     @abstractmethod
     async def ask(self, request: JudgeRequest) -> JudgeResponse:
-        """Answer; otherwise `CallError`, or `ProviderUnusable` where going on makes no sense."""
+        """Answer a request. Raises `CallError`, or `ProviderUnusable` if all further calls would fail."""
 
 
 def estimate_tokens(judge: Judge, request: JudgeRequest) -> tuple[float, float]:
-    """Tokens in and out of a request, before it is made."""
+    """Return the estimated input and output tokens of a request."""
     if not judge.counts_tokens:
         return 0.0, 0.0
     seen = judge.vision
@@ -115,7 +116,7 @@ def estimate_tokens(judge: Judge, request: JudgeRequest) -> tuple[float, float]:
 
 
 def completion_status(choice: Completion) -> VerdictStatus:
-    """How a reply as a whole ended."""
+    """Return the status of a completion as a whole."""
     if choice.finish_reason == "refusal":
         return VerdictStatus.REFUSED
     return VerdictStatus.ANSWERED if choice.text.strip() else VerdictStatus.MISSING
@@ -126,11 +127,11 @@ ESTIMATED_TOKENS_OUT = {"explained": 45, "reasoned": 200, "bare": 2, "free": 700
 
 @dataclass(frozen=True)
 class JudgeOptions:
-    """How judges are asked. `parameters` go into every request as they are.
+    """Options of judges. `parameters` are sent with every request unchanged.
 
-    A temperature of none is 0, or 1 where repeats are wanted. `key_env` names the environment variable
-    that holds the key, if not the usual one; `key_optional` does without, where nothing is asked.
-    `flag` is the option that names them.
+    The default temperature is 0, or 1 with repeats. `key_env` is the environment variable with the API key, if it is
+    not the usual one. `key_optional` allows a missing key if no calls will be made. `option_name` is the name of the
+    option with the judge, for messages.
     """
 
     temperature: float | None = None
@@ -146,7 +147,7 @@ class JudgeOptions:
 
 
 def sampling_parameters(options: JudgeOptions) -> dict[str, Any]:
-    """The parameters of each request, with the temperature: 0, or 1 if repeats are wanted."""
+    """Return the parameters of each request, including the temperature: by default 0, or 1 with repeats."""
     temperature = options.temperature
     if temperature is None:
         temperature = 0.0 if options.repeat == 1 else 1.0

@@ -1,8 +1,8 @@
-"""Judges behind the OpenAI chat wire format, at any address.
+"""Judges with the OpenAI chat wire format, at any address.
 
-A request is written as parts of which the large ones stand in memory already: each picture in base64, made once,
-between small pieces of JSON, and a tail with the question. Pictures come first, so that caches of a prompt's
-beginning, the provider's or a server's own, find it again for the next question.
+A request body is a sequence of parts. Each image is encoded in base64 once and shared between requests, between small
+pieces of JSON and a tail with the question. Images come first, so that prompt caches of providers and servers match
+the beginning of the next request.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ _LOGPROBS_PARAMETERS = {"logprobs": True, "top_logprobs": 20}
 class ChatJudge(Judge):
     """A model behind `URL/chat/completions`.
 
-    `parameters` go into every request as they are; those in `optional` are left out once the server
-    refuses them. The key is kept here and in no record, error or log.
+    `parameters` are sent with every request unchanged; those in `optional` are omitted once the server
+    rejects them. The key appears in no record, error or log.
     """
 
     def __init__(
@@ -67,7 +67,7 @@ class ChatJudge(Judge):
         self.thinking_tokens = guess_thinking_tokens(model, self._parameters)
         self._logprobs, self._schema = logprobs, provider.supports_schema and not logprobs
         self._parameters_json = self._serialise_parameters()
-        # What the server turns out not to take is left out later; it is the same question all the same.
+        # Parameters that the server rejects are omitted later, but do not change the cache key.
         self._configured = self._parameters_json, self._schema
         self._session: aiohttp.ClientSession | None = None
         self._address = URL(f"{url}/chat/completions")
@@ -88,20 +88,20 @@ class ChatJudge(Judge):
             await self._session.close()
 
     def prepare_image(self, image: EncodedImage) -> EncodedImage:
-        """The picture as it stands in a request: in base64."""
+        """Return the image encoded in base64, as in a request."""
         return image._replace(content=pybase64.b64encode(image.content))
 
     def cache_key(self, request: JudgeRequest) -> bytes | None:
         if self.provider.is_rehearsal:
             return None
         images = [f"{image.digest} {image.media_type} {image.width} {image.height}" for image in request.images]
-        # A server of one's own may serve anything under a provider's name for a model.
+        # A custom server may serve a different model under the name of a provider's model.
         where = "" if self.url == CHAT_PROVIDERS[self.provider.name].url else "elsewhere"
-        told = "\x1f".join((self.provider.name, where, self.model, *images, "", request.text)).encode(
+        content = "\x1f".join((self.provider.name, where, self.model, *images, "", request.text)).encode(
             "utf-8", "surrogatepass"
         )
         parameters, schema = self._configured
-        return b"\x1e".join((told, parameters, self._response_format(request) if schema else b""))
+        return b"\x1e".join((content, parameters, self._response_format(request) if schema else b""))
 
     async def ask(self, request: JudgeRequest) -> JudgeResponse:
         schema, unsure = self._schema and request.is_structured, False
@@ -117,7 +117,7 @@ class ChatJudge(Judge):
                     self._stop_sending(named)
                     schema = self._schema and request.is_structured and not unsure
                 elif schema and refused.reason_unclear:
-                    # It may be the schema that it minds: if so, that shows when it is left out.
+                    # The schema may be the reason: if so, the request succeeds without it.
                     schema, unsure = False, True
                 else:
                     raise CallError("bad request", str(refused), retryable=False) from None
@@ -127,7 +127,7 @@ class ChatJudge(Judge):
                 return answer
 
     def _removable_fields(self, request: JudgeRequest, schema: bool) -> set[str]:
-        """What a request holds that could be left out."""
+        """Return the fields of a request that can be omitted."""
         held = {name for name in self._optional if name in self._parameters}
         if schema:
             held.add("response_format")
@@ -136,10 +136,10 @@ class ChatJudge(Judge):
         return held
 
     def _stop_sending(self, names: set[str]) -> None:
-        """Ask without these from now on: the server does not take them."""
+        """Omit these fields from now on, because the server does not support them."""
         for name in sorted(names):
-            words = "structured output" if name == "response_format" else f"`{name}`"
-            note = f"{self.name} does not take {words}: asked without."
+            feature = "structured output" if name == "response_format" else f"`{name}`"
+            note = f"{self.name} does not support {feature}: sent without it."
             if note not in self.notes:
                 self.notes.append(note)
             self._parameters.pop(name, None)
@@ -163,7 +163,7 @@ class ChatJudge(Judge):
         raise self._classify_error(got.status, parse_error_body(got.content), got.headers)
 
     def _serialise_parameters(self) -> bytes:
-        """The parameters of every request, as they stand in its tail."""
+        """Return the parameters of every request as JSON for its tail."""
         body = self._parameters | (_LOGPROBS_PARAMETERS if self._logprobs else {})
         return b"".join(b",%s:%s" % (_json(name), _json(value)) for name, value in body.items())
 
@@ -176,7 +176,7 @@ class ChatJudge(Judge):
         return b"".join((*parts, b"}"))
 
     def _response_format(self, request: JudgeRequest) -> bytes:
-        """The structure that is asked of a reply, if any."""
+        """Return the requested structure of a reply as JSON; empty if there is none."""
         if request.schema is not None:
             return _response_format("reply", request.schema)
         if request.scale is not None and request.is_structured:
@@ -191,7 +191,7 @@ class ChatJudge(Judge):
             shown = self._endpoint.redact_line(content[:4000].decode("utf-8", "replace"))
             raise CallError(kind, shown[:80], billed=True) from None
         if not isinstance(reply, dict) or not isinstance(reply.get("choices"), list):
-            # Some gateways send their errors with status 200.
+            # Some gateways send errors with status 200.
             if isinstance(reply, dict) and reply.get("error"):
                 error = parse_error_body(content)
                 raise self._classify_error(error.status or 502, error, headers)
@@ -217,19 +217,19 @@ class ChatJudge(Judge):
         return JudgeResponse(choices, tokens_in, tokens_out, cost)
 
     def _require_kind(self, *, is_rehearsal: bool) -> None:
-        """Refuse replies of the rehearsal server to a real judge's name, and the other way round."""
+        """Refuse replies of the rehearsal server for a real judge, and replies of other servers for a rehearsal."""
         if is_rehearsal == self.provider.is_rehearsal:
             return
         name = self._endpoint.name
         if is_rehearsal:
             raise ProviderUnusable(
-                f"{name} is creval's rehearsal server, whose answers are not a judge's: name it "
-                f"rehearsal:{self.model}@{self.url}, in a run of its own."
+                f"{name} is creval's rehearsal server, whose answers are not those of a real judge: use "
+                f"rehearsal:{self.model}@{self.url}, in a separate run."
             )
-        raise ProviderUnusable(f"{name} is not creval's rehearsal server: name it openai:{self.model}@{self.url}.")
+        raise ProviderUnusable(f"{name} is not creval's rehearsal server: use openai:{self.model}@{self.url}.")
 
     def _classify_error(self, status: int, error: ErrorBody, headers: Mapping[str, str]) -> Exception:
-        """What a reply that is no answer means for this call, or for all of them."""
+        """Return the exception for an error reply: for this call only, or for all calls."""
         server, words = self._endpoint, error.searchable_text
         if nothing := server.missing_path_error(status, error, "/chat/completions"):
             return nothing
@@ -243,14 +243,14 @@ class ChatJudge(Judge):
         if status == 413:
             return CallError("too large", f"{reason}; try `image_fit` 1024", retryable=False)
         if self._logprobs and "logprobs" in words:
-            return ProviderUnusable(f"{self.name} gives no log-probabilities ({reason}).")
+            return ProviderUnusable(f"{self.name} returns no log-probabilities ({reason}).")
         if status in (400, 405, 422):
             return _RequestRejected(reason, reason_unclear=status != 405)
         return CallError(f"HTTP {status}", reason, retryable=False)
 
 
 class _RequestRejected(Exception):  # noqa: N818
-    """A request that the server will not take as it is. `reason_unclear`: it may not say what it minds."""
+    """A request that the server rejected. `reason_unclear` if the message may not name the reason."""
 
     def __init__(self, reason: str, *, reason_unclear: bool) -> None:
         super().__init__(reason)

@@ -1,8 +1,8 @@
-"""`command:TEMPLATE`: any program judges.
+"""`command:TEMPLATE`: a program as a judge.
 
-Its places are `{prompt}`, a file with the text of the request, `{images}` (a part with it stands once
-for each image), `{source}`, `{edit}`, `{mask}` and `{output}`. The program writes its reply to
-`{output}`: JSON as the prompt asks for, or an answer alone.
+The placeholders of the template are `{prompt}` (a file with the text of the request), `{images}` (its argument is
+repeated for each image), `{source}`, `{edit}`, `{mask}` and `{output}`. The program writes its reply to `{output}`: the
+JSON that the prompt asks for, or only the answer.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _MAX_REPLY_BYTES = 1 << 22
 
 
 class CommandJudge(Judge):
-    """A program that answers; repeats are calls of their own."""
+    """A program that answers. Each repeat is a separate call."""
 
     counts_tokens = False
 
@@ -32,7 +32,7 @@ class CommandJudge(Judge):
         self.name, self.model, self.notes = hide_words(name), hide_words(template), []
         self._template = ProgramTemplate(template, PLACEHOLDERS, "python judge.py {prompt} {source} {edit} {output}")
         for parameter in options.parameters:
-            raise CrevalError(f"`parameters` {parameter}: a command has nothing to set.")
+            raise CrevalError(f"`parameters` {parameter}: a command judge has no parameters.")
         self.price, self._timeout = options.price, options.timeout
         self.code_digests = self._template.digests
 
@@ -47,7 +47,7 @@ class CommandJudge(Judge):
                 with (folder / "reply.txt").open("rb") as file:
                     return Completion(file.read(_MAX_REPLY_BYTES).decode("utf-8", "replace"))
             except OSError:
-                raise CallError("no reply", f"the program wrote none to {{output}}: {said}".strip()) from None
+                raise CallError("no reply", f"the program wrote nothing to {{output}}: {said}".strip()) from None
 
     def _write_inputs(self, request: JudgeRequest, folder: Path) -> list[str]:
         prompt = folder / "prompt.txt"

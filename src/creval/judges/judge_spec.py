@@ -19,7 +19,7 @@ from creval.providers.vision import VisionSpec, find_vision, fit_within_square
 
 
 def panel_members(spec: str, field: str = "judge") -> list[str]:
-    """The judges that a name stands for: those of a panel, or the one."""
+    """Return the specs of a panel's judges; for a single judge, its spec."""
     kind, _, rest = spec.partition(":")
     if kind != "panel":
         return [spec]
@@ -27,18 +27,18 @@ def panel_members(spec: str, field: str = "judge") -> list[str]:
     found = [part.strip() for part in re.split(rf"\+(?=(?:{kinds})(?::|\+|$))", rest)]
     if len(found) < 2 or len(set(found)) < len(found):
         raise CrevalError(
-            f"`{field}` {show_spec(spec)}: a panel has two different judges or more, joined by +, such as "
+            f"`{field}` {show_spec(spec)}: a panel has two or more different judges, joined by +, such as "
             "panel:openai:gpt-4o+google:gemini-2.5-flash."
         )
     return found
 
 
 JudgeSpec = str | Judge | Callable[..., Any] | Sequence["str | Judge | Callable[..., Any]"]
-"""A judge by name, as an object or as a function; several of them are a panel."""
+"""A judge by name, as an object or as a function. A sequence of them is a panel."""
 
 
 def open_judges(spec: JudgeSpec, options: JudgeOptions) -> list[Judge]:
-    """Return the judges that a name stands for, or that are given, ready to be opened."""
+    """Create the judges of a spec, not opened yet."""
     if isinstance(spec, Judge):
         return [adopt(Judge, spec, type(spec).__name__)]  # type: ignore[type-abstract]
     if not isinstance(spec, str) and not isinstance(spec, Sequence):
@@ -53,8 +53,8 @@ def open_judges(spec: JudgeSpec, options: JudgeOptions) -> list[Judge]:
     parts = panel_members(spec, options.option_name)
     if options.key_env and len({_place(part) for part in parts}) > 1:
         raise CrevalError(
-            "`key_env` names one key, and these judges are at different places: put each one's key "
-            "into its own variable."
+            "`key_env` names one key, but these judges have different providers or addresses: put each key "
+            "into the variable of its provider."
         )
     judges = [_open_judge(part, options) for part in parts]
     if len(judges) > 1:
@@ -63,23 +63,23 @@ def open_judges(spec: JudgeSpec, options: JudgeOptions) -> list[Judge]:
 
 
 def _check_panel(judges: Sequence[Judge], option_name: str) -> None:
-    """Refuse a panel in which two judges cannot be told apart, or only some are a rehearsal."""
+    """Refuse a panel with two judges of one name, or with both rehearsal and real judges."""
     if len({judge.name for judge in judges}) < len(judges):
         raise CrevalError(
-            f"`{option_name}`: two judges of a panel have the same name. A model at two addresses is one judge."
+            f"`{option_name}`: two judges of a panel have the same name. A model at two addresses counts as one judge."
         )
     if len({has_rehearsal(judge.name) for judge in judges}) > 1:
         raise CrevalError(f"`{option_name}`: rehearsal answers cannot be mixed with those of a real judge.")
 
 
 def _place(spec: str) -> tuple[str, str]:
-    """Where a judge is asked: the provider, and the address if one is given."""
+    """Return a judge's provider, and its address if one is given."""
     kind, _, rest = spec.partition(":")
     return kind, split_address(rest)[2] if kind in CHAT_PROVIDERS else ""
 
 
 def judge_name(spec: JudgeSpec, judges: Sequence[Judge]) -> str:
-    """Return the name under which a run keeps its judge, or its panel."""
+    """Return the name under which a run stores its judge or panel."""
     if isinstance(spec, str):
         return hide_words(judge_identity(spec))
     names = [judge.name for judge in judges]
@@ -87,7 +87,7 @@ def judge_name(spec: JudgeSpec, judges: Sequence[Judge]) -> str:
 
 
 def keep_stored_names(spec: JudgeSpec, judges: Sequence[Judge], stored: str) -> str:
-    """Return the name of a run's judge. One that was `stored` with a secret in it stays, as the answers go by it."""
+    """Return the name of a run's judge. A `stored` name with a secret is kept: its answers are under it."""
     hidden = hide_words(stored)
     if not isinstance(spec, str) or stored == hidden or hide_words(spec) != hidden:
         return judge_name(spec, judges)
@@ -97,7 +97,7 @@ def keep_stored_names(spec: JudgeSpec, judges: Sequence[Judge], stored: str) -> 
 
 
 def judge_identity(spec: str) -> str:
-    """Return a judge's or panel's spec without addresses: a model is the same judge wherever it is served.
+    """Return the spec of a judge or panel without addresses. A model is the same judge at every address.
 
     >>> judge_identity("panel:openai:a@http://h:1/v1+pixel")
     'panel:openai:a+pixel'
@@ -117,7 +117,7 @@ def judge_identity(spec: str) -> str:
 def adopt_stored_name(judge: Judge, stored_names: Iterable[str]) -> None:
     """Give a judge the name under which its answers are stored already.
 
-    Older versions stored a model at an address of its own under both; nothing is bought twice for that.
+    Older versions stored a model at a custom address with the address. This keeps such answers in use.
     """
     url = getattr(judge, "url", "")
     same = [name for name in stored_names if judge_identity(name) == judge.name]
@@ -126,7 +126,7 @@ def adopt_stored_name(judge: Judge, stored_names: Iterable[str]) -> None:
 
 
 def resize_rule(vision: VisionSpec, image_fit: str) -> ResizeRule | None:
-    """How pictures are fitted: as they are, to what the provider's model sees, or into PIXELS."""
+    """Return the resize rule: none, to the size that the provider's model sees, or to a longest side in pixels."""
     if image_fit == "original":
         return None
     if image_fit == "provider":
@@ -150,7 +150,7 @@ def _open_judge(spec: str, options: JudgeOptions) -> Judge:
             "for a server of your own openai:MODEL@http://localhost:8000/v1. "
             f"Providers: {', '.join(CHAT_PROVIDERS)}; local models: hf:ORG/MODEL or hf:FOLDER; "
             "your own code: python:MODULE:NAME, command:TEMPLATE; "
-            "for touchstone's pictures: pixel, truth, noisy:0.9,0.8."
+            "for touchstone's images: pixel, truth, noisy:0.9,0.8."
         )
     if not known:
         raise unknown_name_error(options.option_name, show_spec(kind), [*registry.judges.names(), "panel"])
@@ -158,7 +158,7 @@ def _open_judge(spec: str, options: JudgeOptions) -> Judge:
 
 
 def open_chat(spec: str, rest: str, options: JudgeOptions) -> Judge:
-    """Open a judge behind a server that speaks the OpenAI chat format."""
+    """Create a judge on a server with the OpenAI chat format."""
     kind = spec.partition(":")[0]
     model, at, url = split_address(rest, options.option_name)
     if not model:
@@ -171,12 +171,12 @@ def open_chat(spec: str, rest: str, options: JudgeOptions) -> Judge:
         own = replace(
             provider, key_env=options.key_env or CUSTOM_SERVER_KEY_ENV, supports_n=True, max_reply_tokens=None
         )
-        # A server of one's own is known by nothing but its model's name.
+        # Assume all features of a custom server, of which only the model's name is known.
         provider = replace(own, supports_logprobs=True, supports_schema=True) if kind == "openai" else own
     elif options.key_env:
         provider = replace(provider, key_env=options.key_env)
     if options.logprobs and not provider.supports_logprobs:
-        raise CrevalError(f"`logprobs`: {kind} gives no log-probabilities.")
+        raise CrevalError(f"`logprobs`: {kind} returns no log-probabilities.")
     needed = (not at or bool(options.key_env)) and not options.key_optional
     key = read_api_key(provider.key_env, f"`{options.option_name}` {spec}", required=needed)
     if provider.max_reply_tokens and not {"max_tokens", "max_completion_tokens"} & parameters.keys():

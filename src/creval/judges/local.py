@@ -1,4 +1,4 @@
-"""Judges that run here: any image-text-to-text model of the transformers library, in batches."""
+"""Judges that run in this process: image-text-to-text models of the transformers library, in batches."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from creval.providers.huggingface import load_model
 from creval.providers.openai_wire import Completion, TokenLogprobs
 from creval.providers.vision import find_vision
 
-_TOP_LOGPROBS = 20  # options kept for a token
+_TOP_LOGPROBS = 20  # most likely alternatives kept for each token
 _PARAMETERS = ("batch_size", "device", "dtype", "max_tokens", "temperature", "top_p")
 
 
 class LocalJudge(Judge):
-    """A model from the hub or a folder; waiting requests are answered in batches, smaller if memory is short."""
+    """A model from the hub or a folder. Waiting requests are answered in batches, smaller ones if memory is short."""
 
     def __init__(
         self, name: str, model: str, *, parameters: Mapping[str, Any] | None = None, logprobs: bool = False
@@ -39,7 +39,7 @@ class LocalJudge(Judge):
         if self._batch_size < 1:
             raise CrevalError("`parameters` batch_size takes a whole number from 1.")
         self._logprobs = logprobs
-        # Without chance all choices would be the same.
+        # Without sampling, all completions would be the same.
         self.supports_n = float(self._parameters.get("temperature", 0.0)) > 0
         self._queue: list[tuple[JudgeRequest, asyncio.Future[JudgeResponse]]] = []
         self._worker: asyncio.Task[None] | None = None
@@ -62,7 +62,7 @@ class LocalJudge(Judge):
     def _load(self) -> tuple[Any, Any]:
         device, dtype = (str(self._parameters.get(name) or "") for name in ("device", "dtype"))
         processor, model = load_model(self.model, "AutoModelForImageTextToText", device=device, dtype=dtype or "auto")
-        # Answers follow the prompt, so shorter prompts are filled up in front.
+        # Answers follow the prompt, so shorter prompts are padded on the left.
         processor.tokenizer.padding_side = "left"
         return processor, model
 
@@ -74,7 +74,7 @@ class LocalJudge(Judge):
         return await answer
 
     async def _run_batches(self) -> None:
-        await asyncio.sleep(0)  # others that are about to ask come into the first batch
+        await asyncio.sleep(0)  # let requests that are about to be queued join the first batch
         while self._queue:
             size = self._batch_size
             batch, self._queue = self._queue[:size], self._queue[size:]
@@ -82,7 +82,7 @@ class LocalJudge(Judge):
         self._worker = None
 
     async def _answer_batch(self, batch: list[tuple[JudgeRequest, asyncio.Future[JudgeResponse]]]) -> None:
-        """Answer a batch; one that fails in smaller ones, so that one request spoils no other."""
+        """Answer a batch. If it fails, answer its halves, so that a bad request does not fail the others."""
         requests = [request for request, _ in batch]
         loop = asyncio.get_running_loop()
         try:
@@ -92,7 +92,7 @@ class LocalJudge(Judge):
                 half = max(1, len(batch) // 2)
                 if "out of memory" in str(error).casefold():
                     self._batch_size = half
-                    self.notes.append(f"{self.name}: batches of {half}, for want of memory.")
+                    self.notes.append(f"{self.name}: out of memory, batch size reduced to {half}.")
                 await self._answer_batch(batch[:half])
                 await self._answer_batch(batch[half:])
             elif not batch[0][1].done():
@@ -173,7 +173,7 @@ class LocalJudge(Judge):
 
 
 def open_local(spec: str, rest: str, options: JudgeOptions) -> Judge:
-    """Open a judge that runs in this process: `hf:ORG/MODEL` or `hf:FOLDER`."""
+    """Create a judge that runs in this process: `hf:ORG/MODEL` or `hf:FOLDER`."""
     if not rest.strip():
         raise CrevalError(f"`{options.option_name}` {spec}: give hf:ORG/MODEL or hf:FOLDER.")
     return LocalJudge(spec, rest, parameters=sampling_parameters(options), logprobs=options.logprobs)

@@ -1,9 +1,9 @@
-"""`python:module:name`: a class or a function of the user's judges.
+"""`python:module:name`: a user's class or function as a judge.
 
-A class is a `Judge`. A function is called with what it takes of `questions` (a list), `choices`
-(the answers that the scale allows), `text` (the whole request), `images` (a list of PIL images),
-`source`, `edit`, `mask`, `references` and `repeat`. It returns one answer for each question; each
-is an answer on the scale, or `{"answer": ..., "explanation": ...}`.
+A class must be a `Judge`. A function is called with the arguments in its signature, among `questions` (a list),
+`choices` (the answers that the scale allows), `text` (the whole request), `images` (a list of PIL images), `source`,
+`edit`, `mask`, `references` and `repeat`. It returns one answer for each question: an answer on the scale, or
+`{"answer": ..., "explanation": ...}`.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _ROLES = ("source", "edit", "mask")
 
 
 def open_python_judge(spec: str, where: str, options: JudgeOptions) -> Judge:
-    """Open the judge that a class or function in a module is."""
+    """Create a judge from a class or function in a module."""
     runner = ProcessRunner(where)
     if not runner.is_class:
         return FunctionJudge(spec, where, options, runner)
@@ -43,7 +43,7 @@ def open_python_judge(spec: str, where: str, options: JudgeOptions) -> Judge:
 
 
 class FunctionJudge(Judge):
-    """A function that answers: by name in a process of its own, as an object in a thread."""
+    """A function that answers. Given by name it runs in a separate process, as an object in a thread."""
 
     counts_tokens = False
     seconds_per_call = 0.1
@@ -73,7 +73,7 @@ class FunctionJudge(Judge):
 
 
 def _plain_facts(request: JudgeRequest, repeat: int) -> dict[str, Any]:
-    """What a function can be told of a request, with images as their files' content."""
+    """Return the possible arguments of a function for a request, with encoded images."""
     return {
         "images": [image.content for image in request.images],
         "image_roles": list(request.image_roles),
@@ -93,7 +93,7 @@ def _build_arguments(facts: Mapping[str, Any], signature: FunctionSignature) -> 
 
 
 def _format_reply(labels: Sequence[str], is_free: bool, is_structured: bool, made: Any) -> str:
-    """Return what a function gave as the text of a reply."""
+    """Format the return value of a function as the text of a reply."""
     if is_free:
         return str(made)
     several = list(made) if isinstance(made, Sequence) and not isinstance(made, str) else [made]

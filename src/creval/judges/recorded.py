@@ -1,4 +1,4 @@
-"""A judge whose answers were recorded: `DIR/METRIC/MODEL/ID.json` (parsed) or `ID.txt` (raw)."""
+"""Recorded answers of a judge: `DIR/METRIC/MODEL/ID.json` (parsed) or `ID.txt` (raw)."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from creval.core.scales import get_scale
 from creval.core.verdict import Verdict, VerdictStatus
 from creval.parsing.judge_replies import parse_reply
 
-# What CREval's script writes where its parser found no answer. It is not the judge's word.
+# Written by CREval's script if its parser found no answer. These are not answers of the judge.
 _PARSER_FAILURES = frozenset({"未找到对应回答", "don't find model answers"})
 
 
 class RecordedFile(NamedTuple):
-    """The answers of one judge to one metric's questions on one edit."""
+    """A file with the answers of one judge to one metric's questions about one edit."""
 
     metric: str
     model: str
@@ -32,13 +32,13 @@ class RecordedFile(NamedTuple):
 
     @property
     def origin(self) -> str:
-        """Where it lies in the folder of answers."""
+        """The path in the folder of answers."""
         return f"{self.metric}/{self.model}/{self.name}"
 
 
 @dataclass(frozen=True)
 class RecordedAnswers:
-    """What a folder of recorded answers holds, before any of it is read."""
+    """List of the files in a folder of recorded answers."""
 
     judge: str
     folder: Path
@@ -51,7 +51,7 @@ class RecordedAnswers:
 def find_recorded_answers(
     folder: Path, metrics: Sequence[str], samples: Iterable[str], *, raw: bool = False, only_models: Sequence[str] = ()
 ) -> RecordedAnswers:
-    """List the answer files of these metrics and samples; of two forms the parsed one counts or, if `raw`, that."""
+    """List the answer files of these metrics and samples. Prefers parsed files, or raw ones if `raw`."""
     if not folder.is_dir():
         raise CrevalError(f"{folder} is not a folder of recorded answers (METRIC/MODEL/ID.json).")
     known = set(samples)
@@ -82,7 +82,7 @@ def find_recorded_answers(
         )
     if not files:
         raise CrevalError(f"{folder} holds no answers.")
-    # An edit's answers together, so that they lie together in the run.
+    # Group files by edit, so that the run stores an edit's answers together.
     files.sort(key=itemgetter(1, 2))
     judge = f"recorded:{folder.resolve().name}"
     return RecordedAnswers(judge, folder, tuple(models), tuple(files), tuple(unmatched), tuple(ignored))
@@ -99,7 +99,7 @@ def _subfolders(folder: Path) -> list[str]:
 
 
 def _select_by_stem(folder: Path, raw: bool, deep: bool) -> tuple[dict[str, str], list[str]]:
-    """Return one answer file for each stem, and the other files; `deep` looks into folders: stems have slashes."""
+    """Return one answer file for each stem, and the other files. `deep` includes subfolders, if stems have slashes."""
     first, second = ("txt", "json") if raw else ("json", "txt")
     chosen: dict[str, str] = {}
     others: list[str] = []
@@ -115,7 +115,7 @@ def _select_by_stem(folder: Path, raw: bool, deep: bool) -> tuple[dict[str, str]
 def read_recorded_answers(
     folder: Path, file: RecordedFile, questions: Sequence[Question]
 ) -> tuple[Reply, list[Verdict]]:
-    """The reply in an answer file and the verdict on each question. A raw reply is kept whole."""
+    """Return the reply in an answer file and the verdict on each question. The reply has the text only if it is raw."""
     origin = file.origin
     try:
         content = read_bytes(f"{folder}/{origin}")
@@ -139,7 +139,7 @@ def read_recorded_answers(
 
 
 def _verdicts_in_release_format(content: Any, questions: Sequence[Question]) -> list[Verdict] | None:
-    """The verdicts in a file of the release's own form, question by question; none if it is not."""
+    """Return the verdicts in a file of the CREval release's format; None if it has another format."""
     try:
         entries = content["questions"]
         verdicts = []

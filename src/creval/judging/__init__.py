@@ -1,1 +1,1 @@
-"""A run from judges: plan, requests, workers, early stopping, replay."""
+"""Judging of edits: plan, requests, workers, early stopping, replay."""

@@ -1,4 +1,4 @@
-"""Answers of a judge shared between runs: which calls another run has paid for, and what this run gives to others."""
+"""Sharing of a judge's answers between runs through the answer cache."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from creval.store.answer_cache import AnswerCache, CachedAnswer
 
 
 class SharedAnswers:
-    """The cache as one judge uses it. Without a cache, or a judge whose replies can be shared, it is not `enabled`."""
+    """The answer cache for one judge. It is `enabled` if there is a cache and the judge's replies can be shared."""
 
     def __init__(self, cache: AnswerCache | None, judge: Judge) -> None:
         self.judge = judge_identity(judge.name)
@@ -28,9 +28,9 @@ class SharedAnswers:
         build: Callable[[PendingCall], JudgeRequest],
         is_new: Callable[[PendingCall, int], bool],
     ) -> list[PendingCall]:
-        """Return the calls with their requests, each cached repeat as a call of its own.
+        """Return the calls with their requests. Each cached repeat becomes a separate call.
 
-        `is_new` says whether the run has not made a call in a repeat: only then the cache may answer it.
+        Only repeats that `is_new` are looked up in the cache: those for which the run has not made the call yet.
         """
         ready = [self._add_key(call, build(call)) for call in calls]
         keys = {
@@ -47,12 +47,12 @@ class SharedAnswers:
         return split
 
     def _add_key(self, call: PendingCall, request: JudgeRequest) -> PendingCall:
-        told = self._judge.cache_key(request)
-        digest = None if told is None else hashlib.blake2b(told, digest_size=20).digest()
+        key = self._judge.cache_key(request)
+        digest = None if key is None else hashlib.blake2b(key, digest_size=20).digest()
         return call._replace(request=request, share_key=digest)
 
     def read(self, answer: CachedAnswer) -> CompletedCall[JudgeResponse]:
-        """Return a cached answer as a call that has cost nothing."""
+        """Return a cached answer as a completed call without cost."""
         logprobs = tuple(
             TokenLogprobs(token, tuple((word, float(value)) for word, value in options))
             for token, options in answer.logprobs
@@ -63,7 +63,7 @@ class SharedAnswers:
     def select(
         self, call: PendingCall, made: CompletedCall[JudgeResponse], verdicts: Sequence[Sequence[Verdict]]
     ) -> dict[bytes, CachedAnswer]:
-        """Return what to share of a call: the replies that came whole and answer at least one question."""
+        """Return the replies of a call to share: those that are complete and answer at least one question."""
         shared: dict[bytes, CachedAnswer] = {}
         if call.share_key is None or call.cached is not None:
             return shared
@@ -80,5 +80,5 @@ class SharedAnswers:
 
 
 def _key(base: bytes, repeat: int) -> bytes:
-    """Return the key of a reply; repeats are answers of their own."""
+    """Return the cache key of one repeat's reply."""
     return base + b"%d" % repeat

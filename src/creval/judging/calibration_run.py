@@ -1,4 +1,4 @@
-"""Asking a judge questions whose truth is known, as they are and in every variant."""
+"""Calibration of a judge: questions with known answers, unmodified and in every variant."""
 
 from __future__ import annotations
 
@@ -19,13 +19,15 @@ from creval.store import open_run
 from creval.touchstone.calibration_trials import UNMODIFIED, VARIANTS, Trial, make_cases, make_trials
 from creval.touchstone.scene_questions import parse_check
 
-_ESTIMATE_SAMPLE = 50  # edits looked at for an estimate at a glance
+_ESTIMATE_SAMPLE = 50  # edits that a quick estimate is extrapolated from
 
 
 @dataclass(frozen=True)
 class TrialAnswers:
-    """What a judge said in one variant: its answers, how many questions stayed open, and, where
-    everything was asked several times, on how many of how many questions it agreed with itself."""
+    """A judge's answers in one variant, and the number of unanswered questions.
+
+    With repeats, `repeated_count` questions have several answers, and in `consistent_count` of them all are equal.
+    """
 
     answers: dict[tuple[EditKey, str], KnownAnswer]
     unanswered_count: int
@@ -34,7 +36,7 @@ class TrialAnswers:
 
 
 class CalibrationRun:
-    """A judge and the trials that it is to be asked, in a folder. Only the unmodified trial is repeated."""
+    """Calibration trials of a judge in a folder. Only the unmodified trial is repeated."""
 
     def __init__(
         self,
@@ -47,7 +49,7 @@ class CalibrationRun:
         variants: bool = True,
         seed: int = 0,
     ) -> None:
-        # What a judge says now is the question, not what it has said to others.
+        # A calibration measures the judge as it is now, so cached answers are not used.
         self.judge, self.settings = judge, replace(settings, repeat=repeat, cache=False)
         self._variants = list(VARIANTS) if variants else [UNMODIFIED]
         self._samples, self._seed = samples, seed
@@ -56,19 +58,19 @@ class CalibrationRun:
         self.judge_name = ""
 
     def draw(self, watch: Callable[[int, int], None], *, dry_run: bool = False) -> None:
-        """Draw the images. A wrong name of a judge is an error before that."""
+        """Draw the images, after checking the judge's name."""
         judges = open_judges(self.judge, replace(self.settings.judge_options(), key_optional=dry_run))
         self.judge_name = judge_name(self.judge, judges)
         self._trials = make_trials(self._drawn, make_cases(self._samples, self._seed), self._variants, watch)
 
     def estimate(self, *, dry_run: bool = False) -> list[CostEstimate]:
-        """Estimate what asking will take: exactly if nothing is asked then, else at a glance."""
+        """Estimate the costs: exactly for a dry run, otherwise extrapolated from a few edits."""
         prepared = [self._prepare(variant, dry_run=dry_run) for variant in self._trials]
         most = None if dry_run else _ESTIMATE_SAMPLE
         return [made for run in prepared for made in estimate_judge_costs(run, run.read_answered(), most)]
 
     def run(self, watch: Callable[[str], Callable[[Progress], None]]) -> dict[str, TrialAnswers]:
-        """Ask every variant, and read the answers."""
+        """Run every variant, and return its answers."""
         found = {}
         for variant in self._trials:
             done = self._prepare(variant).run(watch(variant))
@@ -84,13 +86,13 @@ class CalibrationRun:
 
 
 def read_trial_answers(run: Path) -> TrialAnswers:
-    """The answers in a run of a trial."""
+    """Return the answers in the run of a trial."""
     with open_run(run) as opened:
         questions = questions_by_id(opened)
         said: dict[tuple[EditKey, str], list[float | None]] = {}
         for _, _, edit, probe, value in opened.verdicts_by_voice():
             said.setdefault((edit, probe), []).append(value)
-    told, unanswered, agreed, repeated = {}, 0, 0, 0
+    answers, unanswered, agreed, repeated = {}, 0, 0, 0
     for (edit, probe), values in said.items():
         question = questions[edit.sample, probe]
         there = [value for value in values if value is not None]
@@ -102,5 +104,5 @@ def read_trial_answers(run: Path) -> TrialAnswers:
             continue
         check, truth = parse_check(question.text), question.reference == "Yes"
         kind = check.kind if check else ""
-        told[edit, probe] = KnownAnswer(edit.sample, question.metric, kind, truth, there[0] > 0.5)
-    return TrialAnswers(told, unanswered, agreed, repeated)
+        answers[edit, probe] = KnownAnswer(edit.sample, question.metric, kind, truth, there[0] > 0.5)
+    return TrialAnswers(answers, unanswered, agreed, repeated)

@@ -1,4 +1,4 @@
-"""A user's judges and metrics whose code has changed since a run asked them."""
+"""Changes of the code of users' judges and metrics since a run used them."""
 
 from __future__ import annotations
 
@@ -10,18 +10,21 @@ from creval.store.code_versions import ChangeChoice, VersionHistory, continue_hi
 from creval.store.run import METRIC_VOICE_PREFIX
 
 CODE_VERSIONS_KEY = "code_versions"
-"""The manifest's name for the versions of users' judges and metrics, by the name under which they answer."""
+"""Manifest key of the versions of users' judges and metrics, by voice."""
 
 
 class CodeChanges:
-    """The versions of a run's judges and metrics, by voice, as far as these are code of the user's."""
+    """Versions of a run's judges and metrics that are user code, by voice."""
 
     def __init__(self, digests: Mapping[str, Mapping[str, str]], choice: ChangeChoice) -> None:
         self._digests = {voice: files for voice, files in digests.items() if files}
         self._choice = choice
 
     def find_redone(self, store: RunWriter) -> list[str]:
-        """Return whose answers are asked for again. A change that no choice is made about is a `CrevalError`."""
+        """Return the voices whose answers are asked for again.
+
+        Raises an error if code has changed and the user has not chosen what to do.
+        """
         return [voice for voice, history in self._histories(store).items() if self._is_redone(store, voice, history)]
 
     def _histories(self, store: RunWriter) -> dict[str, VersionHistory]:
@@ -39,16 +42,16 @@ class CodeChanges:
         return self._choice.redo and len(history.entries) >= len(before) and history.drops(before)
 
     def apply(self, store: RunWriter) -> list[str]:
-        """Drop what is asked for again, and record the versions. Return notes about both."""
+        """Delete answers that are asked for again, and record the versions. Return notes about both."""
         notes = []
         histories = self._histories(store)
         for voice, history in histories.items():
             name = voice.removeprefix(METRIC_VOICE_PREFIX)
             if self._is_redone(store, voice, history):
                 store.delete_answers(voice, store.models)
-                notes.append(f"what an older version of {name} answered is dropped, and asked for again.")
+                notes.append(f"answers of an older version of {name} are deleted, and asked for again.")
             elif len(history.usable) > 1:
-                notes.append(f"answers of {len(history.usable)} versions of {name} are in this run.")
+                notes.append(f"this run has answers of {len(history.usable)} versions of {name}.")
         if histories:
             entries: dict[str, Any] = {voice: history.entries for voice, history in histories.items()}
             store.put_manifest({CODE_VERSIONS_KEY: {**store.manifest.get(CODE_VERSIONS_KEY, {}), **entries}})

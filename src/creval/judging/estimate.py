@@ -1,4 +1,4 @@
-"""What a run will take, before anything is spent."""
+"""Cost estimates of a run, before the first call."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from creval.judging.judge_run import JudgeRun
 from creval.judging.plan import AnsweredProbes, EditWork
 from creval.judging.requests import EncodedEdit, PendingCall, build_judge_request, find_image_paths
 
-_MAX_ENCODED = 8  # pictures that are encoded to see how large they get
+_MAX_ENCODED = 8  # images that are encoded to estimate the size of all
 
 
 def estimate_judge_costs(
     judge_run: JudgeRun, answered: Mapping[str, AnsweredProbes], max_edits: int | None = None
 ) -> list[CostEstimate]:
-    """What each judge will take; from `max_edits` edits, evenly chosen, where that is given."""
+    """Estimate the costs of each judge. With `max_edits`, extrapolate from that many evenly spaced edits."""
     found = []
     for judge, fit in zip(judge_run.judges, judge_run.resize_rules, strict=True):
         items = list(judge_run.plan.work(answered.get(judge.name, {}), supports_n=judge.supports_n))
@@ -48,7 +48,7 @@ def estimate_judge_costs(
 
 
 def _add_edit(total: CostEstimate, judge_run: JudgeRun, judge: Judge, work: EditWork, sizes: _ImageSizes) -> None:
-    """Add what one edit takes. A picture that cannot be opened takes nothing."""
+    """Add the costs of one edit. An edit with an image that cannot be opened has none."""
     names = {name for group in work.batches for q in group.questions for name in q.shows}
     try:
         images = {
@@ -72,7 +72,7 @@ def _add_edit(total: CostEstimate, judge_run: JudgeRun, judge: Judge, work: Edit
 
 
 class _ImageSizes:
-    """The size of pictures as they are sent, in pixels and, by a few that are encoded, in bytes."""
+    """Sizes of images as they are sent, in pixels and in bytes, extrapolated from a few encoded ones."""
 
     def __init__(self, judge: Judge, resize_rule: ResizeRule | None, *, encode_some: bool) -> None:
         self._judge, self._resize_rule = judge, resize_rule
@@ -82,7 +82,7 @@ class _ImageSizes:
         self.bytes_by_image: dict[str, float] = {}
 
     def describe_image(self, path: Path) -> EncodedImage:
-        """A picture without its content; its bytes are in `bytes_by_image`, by its name."""
+        """Return an image without its content. Its size is in `bytes_by_image`, by path."""
         if path not in self._images:
             size = read_image_size(path)
             width, height = self._resize_rule(*size) if self._resize_rule else size

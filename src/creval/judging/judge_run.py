@@ -1,4 +1,4 @@
-"""A run from judges: every edit's questions asked, every answer kept, resumed where it stopped."""
+"""Run of judges: asks the questions about every edit, stores every answer, and resumes an interrupted run."""
 
 from __future__ import annotations
 
@@ -46,14 +46,14 @@ from creval.store.provenance import PROVENANCE_KEY
 from creval.store.readonly import read_stored_manifest
 
 HUB_COMMITS_KEY = "hub_commits"
-"""The manifest's name for the commits of models from the hub, by the model's name."""
+"""Manifest key of the commits of models from the hub, by model."""
 
 if TYPE_CHECKING:  # NumPy comes with them
     from creval.judging.stopping_monitor import EarlyStopping
 
 
 class JudgeRun:
-    """Everything that is known before the first call: who is asked what about which edits."""
+    """A run before its first call: judges, edits, plan, prompts and metrics."""
 
     def __init__(
         self,
@@ -66,7 +66,7 @@ class JudgeRun:
         dry_run: bool = False,
     ) -> None:
         judge = replace_lone_surrogates(judge) if isinstance(judge, str) else judge
-        # A user's code that changes the working folder cannot move what creval writes.
+        # Absolute, because user code may change the working directory.
         self.benchmark, self.run_folder = benchmark, Path(run).absolute()
         self.settings = settings or JudgeSettings()
         options = replace(self.settings.judge_options(), key_optional=dry_run)
@@ -92,7 +92,7 @@ class JudgeRun:
         check_inputs(self.plan, self.judges, self.prompts)
 
     def _stored_manifest(self) -> Mapping[str, Any]:
-        """What the run says of itself, if it is there and can be read."""
+        """Return the run's manifest; empty if it does not exist or cannot be read."""
         try:
             return read_stored_manifest(self.run_folder)
         except CrevalError:
@@ -103,7 +103,7 @@ class JudgeRun:
         return [judge.name for judge in self.judges]
 
     def _adopt_stored_names(self, store: RunWriter) -> None:
-        """Go on under the names that the run's judge and its members have, which older versions gave an address."""
+        """Use the names of judges that the run has stored. Older versions stored names with addresses."""
         for judge in self.judges:
             adopt_stored_name(judge, store.voices)
         held = str(store.manifest.get("judge", ""))
@@ -111,19 +111,19 @@ class JudgeRun:
             self.judge_spec = held
 
     def warnings(self) -> list[str]:
-        """Return what to know before the first call, such as what speaks against these judges."""
+        """Return warnings before the first call, such as conflicts of interest of judges."""
         judging = judging_warnings(self.plan, self.found_edits, self.judge_spec, self.judges)
         return [*judging, *self.run_metrics.notes(), *file_warnings(self.plan)]
 
     def count_cached_answers(self) -> int:
-        """Return how many answers of these judges other runs have left in the cache."""
+        """Return the number of these judges' answers in the cache."""
         if not self.settings.cache or not self.judges:
             return 0
         with closing(AnswerCache()) as cache:
             return cache.count_answers(judge_identity(name) for name in self._judge_names)
 
     def count_missing(self) -> dict[str, Counter[EditStatus]]:
-        """How many edits of each system are not there, by what became of them."""
+        """Count the missing edits of each model by status."""
         found: dict[str, Counter[EditStatus]] = {}
         for edit in self.plan.all_edits():
             if edit.status is not EditStatus.DONE:
@@ -131,7 +131,7 @@ class JudgeRun:
         return found
 
     def read_answered(self) -> dict[str, AnsweredProbes]:
-        """What the run holds already, by judge; nothing is written."""
+        """Return the run's answered probes by judge. Nothing is written."""
         if not (self.run_folder / DATABASE).is_file():
             return {}
         with RunWriter(self.run_folder) as store:
@@ -163,7 +163,7 @@ class JudgeRun:
         require_same_judging(store, self._build_manifest(), self.prompts.values(), settings)
 
     def run(self, watch: ProgressCallback | None = None) -> JudgeSummary:
-        """Ask what is not answered yet, and say what came of it."""
+        """Ask all unanswered questions, and return a summary."""
         progress = Progress()
         done = JudgeSummary(progress, unmatched_files=list(self.found_edits.unmatched_files))
         done.missing_edits = self.count_missing()
@@ -196,7 +196,7 @@ class JudgeRun:
         return done
 
     def _record_hub_commits(self, store: RunWriter) -> list[str]:
-        """Keep which commits of models on the hub were loaded; return notes about those that were others before."""
+        """Store the loaded commits of models from the hub. Return notes about changed commits."""
         names = [*(judge.model for judge in self.judges), *self.run_metrics.model_names()]
         before, now = store.manifest.get(HUB_COMMITS_KEY, {}), loaded_commits(names)
         if now:
@@ -209,7 +209,7 @@ class JudgeRun:
         ]
 
     def _merge_manifest(self, store: RunWriter) -> dict[str, object]:
-        """What the run is to say of itself, with what it has said before and still holds."""
+        """Return the new manifest, with entries of the stored one that are still valid."""
         held = store.manifest
         before = held if store.models else {}
         made = {name: maker.to_dict() for name, maker in self.found_edits.provenance.items()}
@@ -223,9 +223,9 @@ class JudgeRun:
             PROVENANCE_KEY: {**before.get(PROVENANCE_KEY, {}), **made},
             METRIC_MODELS_KEY: self.run_metrics.all_models(store),
         }
-        if not self.judge_spec:  # what judges were asked, if any were, is still true
+        if not self.judge_spec:  # the answers of earlier judges are still in the run
             manifest["judge"] = held.get("judge", "")
-        if "stopping" in held:  # it is about another time
+        if "stopping" in held:  # the outcome of an earlier call
             manifest["stopping"] = None
         return manifest
 
@@ -280,9 +280,9 @@ def judge(
     *,
     watch: ProgressCallback | None = None,
 ) -> JudgeSummary:
-    """Ask a judge about every edit, and keep the answers in a run.
+    """Ask a judge about every edit, and store the answers in a run.
 
-    The same call goes on where an earlier one stopped. `judge` is a name such as `openai:gpt-4o`,
+    Repeating the call resumes an interrupted run. `judge` is a name such as `openai:gpt-4o`,
     a `Judge`, a function, or a list of them.
     """
     return JudgeRun(benchmark, edits, judge, run, settings).run(watch)

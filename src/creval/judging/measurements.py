@@ -1,4 +1,4 @@
-"""Measuring edits, beside the asking: every value kept as an answer is."""
+"""Measurements of a run's edits, concurrently with judging. Values are stored like answers."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ from creval.providers.huggingface import DependencyMissing
 from creval.store.feature_cache_file import FeatureCacheFile
 from creval.store.run import METRIC_VOICE_PREFIX
 
-_MAX_REASON_LENGTH = 300  # characters of a reason
+_MAX_REASON_LENGTH = 300  # characters
 MeasuredJob = tuple[list[Verdict], Mapping[str, FileStamp], str]
-"""Verdicts on an edit, the files that were looked at, and what is wrong with the edit's own image, if anything."""
+"""Verdicts on an edit, the files that were used, and the error of the edit's own image, if any."""
 
 
 class MeasurementJob(NamedTuple):
-    """What a metric is to measure of one edit."""
+    """Measurements of one edit by one metric."""
 
     image_metric: ImageMetric
     sample: Sample
@@ -44,14 +44,14 @@ class MeasurementJob(NamedTuple):
 
 
 def metric_voice(image_metric: ImageMetric) -> str:
-    """Return the name under which a run keeps what a metric measured."""
+    """Return the name under which a run stores a metric's values."""
     return METRIC_VOICE_PREFIX + image_metric.name
 
 
 def find_pending_measurements(
     plan: Plan, image_metrics: Mapping[str, ImageMetric], answered: Mapping[str, AnsweredProbes]
 ) -> Iterator[MeasurementJob]:
-    """Yield what is not measured yet, edit by edit; `answered` is by the metrics' voices."""
+    """Yield the missing measurements, edit by edit. `answered` has the stored ones by the metrics' voices."""
     for sample in plan.samples:
         alike: dict[tuple[str, str], list[Measurement]] = {}
         for probe in plan.measurements[sample.id]:
@@ -68,7 +68,7 @@ def find_pending_measurements(
 
 
 async def run_measurements(measurement_jobs: Sequence[MeasurementJob], run: Path, session: CallSession) -> None:
-    """Measure until all is measured, or the session is stopped. What models make of images is kept beside the run."""
+    """Measure until nothing is left or the session is stopped. Features of images are cached in the run's folder."""
     loop = asyncio.get_running_loop()
     left = batch_by_edit(measurement_jobs, lambda job: job.edit.key)
     image_cache = ImageCache(min(session.threads * PIXELS_PER_BATCH, MAX_PIXELS_AT_WORK))
@@ -81,7 +81,7 @@ async def run_measurements(measurement_jobs: Sequence[MeasurementJob], run: Path
                     session.journal.record_edit(job.edit, seen, broken)
                 await session.journal.append([_build_record(job, one[0]) for job, one in zip(some, found, strict=True)])
                 session.progress.measurements_done += len(some)
-            except Exception as error:  # whatever it is, others finish and keep their answers
+            except Exception as error:  # on any error, in-flight calls finish and are stored
                 session.stop_signal.set("error", error)
 
     pool = ThreadPoolExecutor(session.threads, thread_name_prefix="creval-metrics")
@@ -95,7 +95,7 @@ async def run_measurements(measurement_jobs: Sequence[MeasurementJob], run: Path
 
 
 async def _stop_on_signal(feature_cache: FeatureCache, stop_signal: StopSignal) -> None:
-    """Let models end with the batch that they are at: what they made is kept, and whole edits can take minutes."""
+    """Stop models after their current batch. Their features are stored; finishing all edits could take minutes."""
     await stop_signal.wait()
     feature_cache.stop()
 
@@ -139,7 +139,7 @@ def _build_result(job: MeasurementJob, inputs: MetricInputs, result: MetricResul
         status, reason = VerdictStatus.FAILED, f"the model failed: {result!r}"
     verdicts = []
     for probe in job.probes:
-        # A value is known by the probe's own name, or by its metric's where that has only one.
+        # A value has the name of the probe, or of its metric if that has only one value.
         names = [name for name in (probe.id, probe.metric, probe.image_metric) if name in values]
         if names:
             verdicts.append(Verdict(probe.id, VerdictStatus.ANSWERED, values[names[0]]))
@@ -149,7 +149,7 @@ def _build_result(job: MeasurementJob, inputs: MetricInputs, result: MetricResul
 
 
 def _find_image_error(inputs: MetricInputs) -> str:
-    """Return what is wrong with the edit's own image."""
+    """Return the error of the edit's own image, or an empty string."""
     try:
         inputs.edit.image  # noqa: B018
     except (ImageError, OSError) as error:

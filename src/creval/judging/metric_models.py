@@ -1,4 +1,4 @@
-"""The metrics of a run: which models they measure with, now and before."""
+"""Metrics of a run and the models that they use, now and in earlier calls."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from creval.store import RunWriter, read_stored_metrics
 from creval.store.run import METRIC_VOICE_PREFIX
 
 METRIC_MODELS_KEY = "gauge_models"
-"""The manifest's name for the models that were chosen for metrics, by slot."""
+"""Manifest key of the models that were selected for metrics, by slot."""
 
 
 class RunMetrics:
-    """A run's metrics by name, with the models selected now or else, as far as it has values, those before."""
+    """A run's metrics by name, with the selected models. For stored values, the default is the model used before."""
 
     def __init__(self, run: Path, names: Collection[str], selected_models: Mapping[str, str]) -> None:
         self._run, self._names, self._selected_models = run, names, selected_models
@@ -30,22 +30,22 @@ class RunMetrics:
         self.image_metrics = open_image_metrics(names, self._models)
 
     def voices(self) -> list[str]:
-        """Return the names under which the run keeps what they measure."""
+        """Return the names under which the run stores the metrics' values."""
         return [metric_voice(metric) for metric in self.image_metrics.values()]
 
     def model_names(self) -> list[str]:
-        """Return the names of the models that the metrics measure with."""
+        """Return the names of the models that the metrics use."""
         models = (model for metric in self.image_metrics.values() for model in metric.info.models)
         return [self._models.get(model.slot, model.default) for model in models]
 
     def notes(self) -> list[str]:
-        """Return models used as before, models chosen for nothing, and what to do before all can be measured."""
+        """Return notes on models used as before, unused models, and steps needed before all can be measured."""
         found = [
             f"measured as before with `metric_models` {use}={self._models[use]}"
             for use in sorted(self._models.keys() - self._selected_models.keys())
         ]
         found += [
-            f"`metric_models` {use}: nothing of what was chosen is measured with it."
+            f"`metric_models` {use}: no selected metric uses it."
             for use in unused_slots(self._selected_models, self._names)
         ]
         for name, metric in self.image_metrics.items():
@@ -53,35 +53,35 @@ class RunMetrics:
         return found
 
     def all_models(self, store: RunWriter) -> dict[str, str]:
-        """Return the models that were ever chosen for the run."""
+        """Return all models that were ever selected for the run."""
         return _models_in_manifest(store.manifest, store.folder) | self._models
 
     def load_new_models(self, store: RunWriter) -> None:
-        """Load models that are new to the run: one that fails stops the command before values are dropped."""
+        """Load models that are new to the run, so that a failure comes before old values are deleted."""
         before = _models_in_manifest(store.manifest, store.folder)
         new = {use for use in self._selected_models if before.get(use) != self._models[use]}
         for metric in self.image_metrics.values():
             if any(map(store.answered_questions, _outdated_voices(store, metric))):
                 metric.load()
             elif any(model.slot in new for model in metric.info.models):
-                with contextlib.suppress(DependencyMissing):  # it is said of each edit
+                with contextlib.suppress(DependencyMissing):  # reported for each edit
                     metric.load()
 
     def drop_outdated_values(self, store: RunWriter) -> list[str]:
-        """Drop what was measured with another model: measuring costs no money."""
+        """Delete values measured with other models, which can be measured again for free. Return notes."""
         notes = []
         for metric in self.image_metrics.values():
             for other in _outdated_voices(store, metric):
                 if store.answered_questions(other):
                     notes.append(
-                        f"what was measured with {other.removeprefix(METRIC_VOICE_PREFIX)} is dropped, and "
-                        f"measured anew with {metric.name}."
+                        f"values measured with {other.removeprefix(METRIC_VOICE_PREFIX)} are deleted, and "
+                        f"measured again with {metric.name}."
                     )
                 store.delete_answers(other, store.models)
         return notes
 
     def _read_stored_models(self) -> dict[str, str]:
-        """Return the models with which the run was measured before, as far as they are used again."""
+        """Return the models that the run was measured with, if they are used again."""
         manifest, voices = read_stored_metrics(self._run)
         there = {name.removeprefix(METRIC_VOICE_PREFIX).partition("@")[0] for name in voices}
         held = _models_in_manifest(manifest, self._run)
@@ -91,18 +91,18 @@ class RunMetrics:
             path = Path(model)
             if use not in self._selected_models and path.is_absolute() and not path.exists():
                 raise CrevalError(
-                    f"{self._run} was measured with {model}, which is not there. Give `metric_models` {use}=MODEL."
+                    f"{self._run} was measured with {model}, which does not exist. Give `metric_models` {use}=MODEL."
                 )
         return held
 
 
 def _models_in_manifest(manifest: Mapping[str, object], run: Path) -> dict[str, str]:
-    """Return the models that were chosen for a run's metrics, by slot."""
+    """Return the models that were selected for a run's metrics, by slot."""
     held = manifest.get(METRIC_MODELS_KEY, {})
     if not isinstance(held, dict) or not all(isinstance(model, str) for model in held.values()):
         raise CrevalError(
-            f"{run} does not say which models it was measured with: its {METRIC_MODELS_KEY} is damaged. Give "
-            "another `run`."
+            f"{run}: the models of its metrics are unknown, because {METRIC_MODELS_KEY} in its manifest is damaged. "
+            "Give another `run`."
         )
     return dict(held)
 

@@ -1,4 +1,4 @@
-"""A plan put into a run: its samples and edits kept, and what is no longer true let go."""
+"""Storage of a plan in a run: its samples and edits; outdated answers are deleted."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from creval.store.writer import measurement_detail
 
 
 def save_plan(store: RunWriter, plan: Plan, judges: Sequence[str], manifest: Mapping[str, object]) -> list[str]:
-    """Store samples, edits and manifest, and drop answers on what has changed; return notes on what was dropped."""
+    """Store samples, edits and manifest, and delete answers about changed edits. Return notes on deleted answers."""
     dataset, protocol = plan.benchmark.dataset, plan.benchmark.protocol
     chosen = {sample.id for sample in plan.samples} | set(store.sample_ids)
     samples = [sample for sample in dataset.samples if sample.id in chosen]
@@ -44,13 +44,16 @@ def save_plan(store: RunWriter, plan: Plan, judges: Sequence[str], manifest: Map
         return []
     names = ", ".join(f"{key.model}/{key.sample}" for key in changed[:3])
     return [
-        f"{len(changed)} edits, or their sources, have changed since they were judged and are "
-        f"asked about anew: {names}{' ...' if len(changed) > 3 else ''}"
+        f"{len(changed)} edits or their sources have changed since they were judged and are "
+        f"judged again: {names}{' ...' if len(changed) > 3 else ''}"
     ]
 
 
 def find_changed_edits(plan: Plan, stored: Mapping[EditKey, Edit], run: Path) -> list[EditKey]:
-    """Return edits whose images or sources have changed; images from another folder are another model's, an error."""
+    """Return edits whose images or sources have changed.
+
+    Raises an error if changed images come from another folder: they are edits of another model.
+    """
     changed = []
     for sample in plan.samples:
         edits = plan.edits[sample.id]
@@ -65,15 +68,18 @@ def find_changed_edits(plan: Plan, stored: Mapping[EditKey, Edit], run: Path) ->
             then, now = before.image.parent, edit.image.parent
             if then.resolve() != now.resolve():
                 raise CrevalError(
-                    f"{run} holds {edit.key.model!r} from {then}; {now} holds other "
-                    f"pictures. Give it another name, `edits` NAME={now}, or another `run`."
+                    f"{run} has edits of {edit.key.model!r} from {then}, but {now} has different "
+                    f"images. Use another name, `edits` NAME={now}, or another `run`."
                 )
             changed.append(edit.key)
     return changed
 
 
 def _current_stamps(sample: Sample, edit: Edit, judged: Mapping[str, FileStamp]) -> dict[str, FileStamp] | None:
-    """The stamps of judged files as they are now; None if one has another content. Most are known without reading."""
+    """Return the current stamps of judged files; None if the content of one has changed.
+
+    Files are read only if their size or time differs from the stamp.
+    """
     stamps = dict(judged)
     for name, stamp in judged.items():
         shown, _, file = name.partition(" ")
@@ -89,7 +95,7 @@ def _current_stamps(sample: Sample, edit: Edit, judged: Mapping[str, FileStamp])
 
 
 def _edits_to_store(plan: Plan, stored: Mapping[EditKey, Edit]) -> Iterator[Edit]:
-    """The edits to keep: one that is gone does not take the place of one that was judged."""
+    """Yield the edits to store. A missing edit does not replace one that was judged."""
     for edit in plan.all_edits():
         before = stored.get(edit.key)
         if edit.status is EditStatus.DONE or before is None or before.image is None:
@@ -97,7 +103,7 @@ def _edits_to_store(plan: Plan, stored: Mapping[EditKey, Edit]) -> Iterator[Edit
 
 
 def _unaskable_records(plan: Plan, stored: Mapping[EditKey, Edit], judges: Sequence[str]) -> Iterator[CallRecord]:
-    """That questions without words were not asked, for every edit that is new."""
+    """Yield records that questions without text were not asked, for every new edit."""
     reply = Reply(VerdictStatus.UNASKABLE)
     for edit in plan.all_edits():
         blank = [q.id for q in plan.questions[edit.key.sample] if not q.text.strip()]
@@ -108,6 +114,6 @@ def _unaskable_records(plan: Plan, stored: Mapping[EditKey, Edit], judges: Seque
 
 
 def _measurement_details(protocol: Protocol, sample: Sample) -> tuple[str, ...]:
-    """What a sample's measurements depend on, to see whether it has changed."""
+    """Return everything that a sample's measurements depend on, to detect changes."""
     probes = protocol.probes(sample)
     return tuple(measurement_detail(probe) for probe in probes if isinstance(probe, Measurement))

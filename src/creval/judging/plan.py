@@ -1,4 +1,4 @@
-"""What is to be asked: which samples, in which order, which questions in one call."""
+"""Plan of a run: samples and their order, questions, and the batches of questions in one call."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from creval.core.schema import ScoreSchema
 from creval.store.edit_folders import FoundEdits
 
 AnsweredProbes = Mapping[EditKey, set[tuple[int, str]]]
-"""What is answered already: repeat and probe, by edit."""
+"""Answered probes by edit, as pairs of repeat and probe."""
 
 
 class QuestionBatch(NamedTuple):
-    """Questions that are put in one call, in these repeats."""
+    """Questions that are asked in one call, in these repeats."""
 
     questions: tuple[Question, ...]
     repeats: tuple[int, ...]
 
     def repeats_by_call(self, *, supports_n: bool) -> list[tuple[int, ...]]:
-        """Return the repeats of each call; `supports_n` says that one call can bring all of them."""
+        """Return the repeats of each call. With `supports_n`, one call returns all of them."""
         return [self.repeats] if supports_n else [(repeat,) for repeat in self.repeats]
 
 
 class EditWork(NamedTuple):
-    """What is to be asked about one edit; `cached_calls` counts the calls that it needs no more."""
+    """Questions to ask about one edit. `cached_calls` counts the calls that are answered already."""
 
     sample: Sample
     edit: Edit
@@ -39,16 +39,16 @@ class EditWork(NamedTuple):
     cached_calls: int
 
     def count_calls(self, *, supports_n: bool) -> int:
-        """Return how many calls its batches take."""
+        """Return the number of calls of the batches."""
         return sum(len(batch.repeats_by_call(supports_n=supports_n)) for batch in self.batches)
 
 
 class Plan:
-    """The samples and edits that a run is about, in the order in which they are asked.
+    """Samples and edits of a run, in the order in which they are judged.
 
-    Samples stand in an order that is spread over the groups of the finest level, so that the first
-    N of it are a fair choice, and so is what was done when a run stops early. The systems' edits of
-    a sample follow each other: their prompts begin with the same picture.
+    The order of samples alternates between the groups of the finest level. Therefore the first N samples, and those of
+    a run that stops early, are balanced. All models' edits of a sample are consecutive, because their prompts begin
+    with the same image.
     """
 
     def __init__(self, benchmark: Benchmark, found_edits: FoundEdits, settings: JudgeSettings) -> None:
@@ -88,7 +88,7 @@ class Plan:
             edits.sort(key=lambda edit: (rank[edit.key.model], edit.key.draw))
 
     def _apply_settings(self, question: Question) -> Question:
-        """A question as this run puts it."""
+        """Return a question with the run's settings applied."""
         settings = self.settings
         shows, form = question.shows, question.form
         if settings.show_instruction and "instruction" not in shows:
@@ -102,7 +102,7 @@ class Plan:
 
     @property
     def image_metric_names(self) -> tuple[str, ...]:
-        """The names of all that measures."""
+        """The names of the image metrics that the plan needs."""
         wanted = (probe.image_metric for several in self.measurements.values() for probe in several)
         return tuple(dict.fromkeys(wanted))
 
@@ -110,11 +110,11 @@ class Plan:
         return (edit for edits in self.edits.values() for edit in edits)
 
     def askable_questions(self, edit: Edit) -> list[Question]:
-        """The questions about an edit that have words."""
+        """Return the questions about an edit that have a text."""
         return [q for q in self.questions[edit.key.sample] if q.text.strip()]
 
     def work(self, answered: AnsweredProbes, *, supports_n: bool = False) -> Iterator[EditWork]:
-        """Yield the work, edit by edit, without what is answered; with `supports_n` a call can bring all repeats."""
+        """Yield the unanswered questions, edit by edit. With `supports_n`, one call returns all repeats."""
         nothing: set[tuple[int, str]] = set()
         for sample in self.samples:
             for edit in self.edits[sample.id]:
@@ -138,17 +138,17 @@ class Plan:
                     cached += 1
             cached += supports_n and not pending
             for open_, repeats in pending.items():
-                # What an earlier run left open is asked alone, like what a reply leaves open.
+                # Questions that an earlier call left unanswered are asked one by one, as in `JudgeWorkers`.
                 alone = [(q,) for q in open_] if len(open_) < len(questions) else [open_]
                 groups += [QuestionBatch(part, tuple(repeats)) for part in alone]
         return groups, cached
 
 
 def batch_questions(questions: Iterable[Question], batch_by: str) -> list[tuple[Question, ...]]:
-    """Questions as they are put in one call: those that show the same, and are put alike."""
+    """Group questions into calls: those with the same images, scale, prompt, rubric and form."""
     found: dict[object, list[Question]] = {}
     for question in questions:
-        # An answer alone has no label to tell it from others.
+        # A bare answer has no label that identifies its question.
         alone = batch_by == "question" or question.form == "bare"
         part = question.id if alone else "" if batch_by == "sample" else question.group or question.metric
         alike = (question.shows, question.scale, question.prompt, question.rubric, question.form)
@@ -166,7 +166,10 @@ def select_samples(
     subset: str | None = None,
     seed: int = 0,
 ) -> list[Sample]:
-    """Return a run's samples; `limit` counts those of `edited_ids`, and `unsupported_ids` among them stay."""
+    """Return a run's samples in order.
+
+    `limit` counts only samples of `edited_ids`. Samples of `unsupported_ids` that come before the limit are kept.
+    """
     card = benchmark.schema
     samples = list(benchmark.dataset.samples)
     if subset is not None:
@@ -187,13 +190,13 @@ def select_samples(
         end = here[limit] if len(here) > limit else len(samples) if here else 0
         samples = [sample for sample in samples[:end] if sample.id in kept]
     if not samples:
-        what = "there are none" if edited_ids is None else "none of them has an edited picture"
-        raise CrevalError(f"of the chosen samples, {what}.")
+        with_image = "" if edited_ids is None else " and has an edited image"
+        raise CrevalError(f"no sample matches the given filters{with_image}.")
     return samples
 
 
 def stratified_shuffle(samples: Sequence[Sample], schema: ScoreSchema, seed: int) -> list[Sample]:
-    """Samples in a random order in which every group of the finest level comes up in turn."""
+    """Return samples in a random order that alternates between the groups of the finest level."""
     level = next((level.name for level in reversed(schema.levels) if level.groups_samples), "")
     groups: dict[str, list[Sample]] = {}
     for sample in samples:

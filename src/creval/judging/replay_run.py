@@ -1,4 +1,4 @@
-"""A run from recorded answers."""
+"""Replay of recorded answers into a run."""
 
 from __future__ import annotations
 
@@ -27,8 +27,10 @@ TrackFiles = Callable[[Sequence[RecordedFile], str], Iterable[RecordedFile]]
 
 @dataclass
 class ReplaySummary:
-    """What a replay did: how many questions of each model ended in which way, and the files that could not be read,
-    with the reason. `outcome` is how early asking could have stopped, if there was a rule."""
+    """Result of a replay: verdict counts by model and status, and unreadable files with the reason.
+
+    `outcome` is that of the simulated early stopping, if a rule was given.
+    """
 
     recording: RecordedAnswers
     statuses: dict[str, Counter[VerdictStatus]] = field(default_factory=dict)
@@ -47,10 +49,10 @@ def replay(
     stopping_rule: StoppingRule | None = None,
     seed: int = 0,
 ) -> ReplaySummary:
-    """Read recorded answers into a run, in the place of what it held of the same models.
+    """Read recorded answers into a run, replacing its answers about the same models.
 
-    It is written as a whole or, when killed, not at all. With a `stopping_rule`, the outcome of
-    asking only until it holds is simulated; `seed` gives the order of samples.
+    The run is written in one transaction: if the process is killed, nothing is written. With a `stopping_rule`, the
+    outcome of early stopping is simulated, with samples in the order of `seed`.
     """
     protocol, samples = benchmark.protocol, benchmark.dataset.samples
     asked = {sample.id: protocol.probes(sample) for sample in samples}
@@ -103,7 +105,7 @@ def _read_replies(
 
 
 def _require_same_recording(store: RunWriter, manifest: Mapping[str, object], models: Sequence[str]) -> None:
-    """Refuse to put answers to other questions, or from elsewhere, beside what a run holds."""
+    """Refuse to mix a run's answers with answers to other questions or from another folder."""
     require_same_run(store, manifest)
     kept = sorted(set(store.models) - set(models))
     labels = {"questions_digest": "questions", "answers_folder": "answers"}
@@ -111,7 +113,7 @@ def _require_same_recording(store: RunWriter, manifest: Mapping[str, object], mo
         store.manifest if kept else {},
         {name: manifest[name] for name in labels},
         lambda name, *_: (
-            f"{store.folder} holds {', '.join(kept)} with other {labels[name]} than these. "
-            "Replay them together, or give another `run`."
+            f"{store.folder} has {', '.join(kept)} with other {labels[name]}. "
+            "Replay all models together, or give another `run`."
         ),
     )

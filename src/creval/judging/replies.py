@@ -1,4 +1,4 @@
-"""Replies of a judge: the verdicts in a completion."""
+"""Verdicts in the replies of a judge."""
 
 from __future__ import annotations
 
@@ -19,7 +19,10 @@ _NO_LOGPROBS = "no log-probabilities came with the answer"
 def read_verdicts(
     completion: Completion, request: JudgeRequest, questions: Sequence[Question], *, use_logprobs: bool = False
 ) -> list[Verdict]:
-    """Return the verdict on each question, or why there is none; `use_logprobs` takes expected values as answers."""
+    """Return the verdict on each question, with a reason if it is unanswered.
+
+    With `use_logprobs`, the value of an answer is its expected value.
+    """
     if completion.finish_reason == "refusal":
         why = f"the judge declined: {completion.text}" if completion.text else "a filter declined"
         return [Verdict(q.id, VerdictStatus.REFUSED, explanation=why[:_MAX_REASON_LENGTH]) for q in questions]
@@ -34,7 +37,7 @@ def read_verdicts(
 
 
 def _apply_logprobs(verdict: Verdict, completion: Completion, request: JudgeRequest) -> Verdict:
-    """An answer whose value is the expected one, by the probabilities of the answer's token."""
+    """Replace an answer's value by the expected value, from the probabilities of the answer's token."""
     contract = request.scale
     if verdict.status is not VerdictStatus.ANSWERED or contract is None:
         return verdict
@@ -48,7 +51,7 @@ def _apply_logprobs(verdict: Verdict, completion: Completion, request: JudgeRequ
 
 
 def _tokens_from_answer(positions: Sequence[TokenLogprobs]) -> Sequence[TokenLogprobs]:
-    """A reply's tokens from its answer on: the words of an explanation before it do not count."""
+    """Return the tokens of a reply from its answer on, without an explanation before it."""
     found = "".join(position.token for position in positions).rfind(_ANSWER_KEY)
     ends = accumulate(len(position.token) for position in positions)
     first = next((n for n, end in enumerate(ends) if end > found + len(_ANSWER_KEY)), 0)

@@ -19,7 +19,7 @@ from creval.store.answer_cache import CachedAnswer
 
 
 class EncodedEdit(NamedTuple):
-    """An edit ready to be asked about: its pictures by what they show."""
+    """An edit with its encoded images, by role."""
 
     work: EditWork
     images: Mapping[str, tuple[EncodedImage, ...]]
@@ -29,9 +29,9 @@ class EncodedEdit(NamedTuple):
 
 
 class PendingCall(NamedTuple):
-    """One request: questions about an edit, in these repeats; `previous_tries` that came before.
+    """One call: questions about an edit, in these repeats, after `previous_tries` that left them unanswered.
 
-    `request` is there if it is built already, `share_key` if replies are shared between runs, and `cached` if another
+    `request` is set if it is built already, `share_key` if replies are shared between runs, and `cached` if another
     run has the answer.
     """
 
@@ -45,7 +45,7 @@ class PendingCall(NamedTuple):
 
 
 def find_image_paths(sample: Sample, edit: Edit, name: str) -> list[Path]:
-    """The files behind what a question shows; texts have none."""
+    """Return the image files of one of a question's `shows`; none for texts."""
     single = {"source": sample.source, "edit": edit.image, "mask": sample.mask}
     path = single.get(name)
     return list(sample.references) if name == "references" else [path] if path is not None else []
@@ -60,11 +60,11 @@ _IMAGE_DESCRIPTIONS = {
 
 
 PLACEHOLDERS = frozenset({"images", "instruction", "questions", "rubric", "format"})
-"""The places that the prompt of a judge can have."""
+"""The placeholders that the prompt of a judge can have."""
 
 
 def build_judge_request(call: PendingCall, prompts: Mapping[str, Prompt]) -> JudgeRequest:
-    """The pictures and the text of a call."""
+    """Build the images and the text of a call."""
     sample, questions = call.encoded_edit.work.sample, call.questions
     contract = get_scale(questions[0].scale)
     labels = _question_labels(len(questions))

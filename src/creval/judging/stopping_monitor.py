@@ -1,4 +1,4 @@
-"""Asking until a question is settled: in the plan's order, and only what is still needed."""
+"""Early stopping of a run: questions are asked in the plan's order until the stopping rule is settled."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from creval.store import Run
 
 
 class EarlyStopping:
-    """Follows the answers of a run, and says which are still needed.
+    """Monitor of a run's answers that decides which are still needed.
 
-    Samples count in the plan's order, whatever order they are done in: one that is done early waits
-    for those before it. So a run that was killed comes to the same state from what it holds.
+    Samples count in the plan's order, whatever order they finish in: a sample that finishes early waits for those
+    before it. Therefore an interrupted run resumes in the same state.
     """
 
     def __init__(self, rule: StoppingRule, plan: Plan, run: Run, judges: Sequence[str]) -> None:
@@ -42,11 +42,11 @@ class EarlyStopping:
         return self._sequential_test.outcome(sum(map(self._count_edit_answers, self._plan.all_edits())))
 
     def needs_answers(self, key: EditKey) -> bool:
-        """Whether answers about an edit are still needed."""
+        """Return whether answers about an edit are still needed."""
         return key.model in self._sequential_test.active_models
 
     def resume(self, answered: Mapping[str, AnsweredProbes]) -> None:
-        """Take up what a run holds: what each judge has answered, or left open to the end."""
+        """Restore the state from a run's answers, including questions that were given up."""
         for edit in self._plan.all_edits():
             wanted = {
                 (repeat, question.id)
@@ -58,13 +58,13 @@ class EarlyStopping:
         self._advance()
 
     def start_edit(self, key: EditKey, calls: int) -> None:
-        """A judge will get so many calls about an edit."""
+        """Register the number of calls that a judge will get about an edit."""
         self._judges_started[key] += 1
         self._calls_left[key] += calls
         self._advance()
 
     def finish_call(self, key: EditKey, follow_ups: int) -> None:
-        """A call about an edit is through; `follow_ups` follow from it."""
+        """Register that a call about an edit has finished with a number of follow-up calls."""
         self._calls_left[key] += follow_ups - 1
         self._advance()
 
@@ -91,25 +91,25 @@ class EarlyStopping:
 
 
 def require_decidable(plan: Plan) -> None:
-    """Refuse to decide between too few models, or by a column of which a part is not asked."""
+    """Raise an error if there are too few models, or if the ranking column needs metrics that are not judged."""
     card, asked = plan.benchmark.schema, plan.benchmark.judged_metrics
     require_several_models(plan.models)
     for name in card.component_weights(card.ranking_column):
         if name not in asked:
             raise CrevalError(
-                f"`stopping_rule` goes by {card.ranking_column}, and no judge is asked for {name}: what "
-                "is measured costs nothing, so measure all."
+                f"`stopping_rule` decides by {card.ranking_column}, but {name} is measured, not judged: "
+                "measuring is free, so there is nothing to save."
             )
         if name not in plan.metrics:
             raise CrevalError(
-                f"`stopping_rule` goes by {card.ranking_column}, which needs {name}: add it to `metrics`."
+                f"`stopping_rule` decides by {card.ranking_column}, which needs {name}: add it to `metrics`."
             )
 
 
 def simulate_early_stopping(
     table: ScoreTable, samples: Sequence[Sample], rule: StoppingRule, seed: int
 ) -> StoppingOutcome:
-    """Return what asking until `rule` holds would have come to with these answers; `seed` orders the samples."""
+    """Return the outcome of early stopping with these answers, with samples in the order of `seed`."""
     order = stratified_shuffle(samples, table.schema, seed)
     place = {name: at for at, name in enumerate(table.samples)}
     stopping = SequentialTest(rule, table.schema, table.models, [sample.tags for sample in order])

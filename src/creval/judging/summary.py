@@ -1,4 +1,4 @@
-"""What came of judging."""
+"""Summary of a judged run."""
 
 from __future__ import annotations
 
@@ -17,9 +17,11 @@ if TYPE_CHECKING:  # NumPy comes with it
 
 @dataclass
 class JudgeSummary:
-    """What a run of `judge` did. `stopped` says why it ended early, if it did; `outcome` how the
-    question was settled that it was to settle, if there was one. `voices` is how often the run has
-    asked each question: of so many judges, so many times; `run_calls` counts all calls that it holds replies to."""
+    """Summary of a call of `judge` and of the run.
+
+    `stopped` is the reason if it ended early. `outcome` is that of the stopping rule, if one was given. `voices` is the
+    number of answers to each question: judges times repeats. `run_calls` counts all calls with a stored reply.
+    """
 
     progress: Progress
     stopped: str = ""
@@ -39,7 +41,7 @@ class JudgeSummary:
 
     @property
     def cache_sentence(self) -> str:
-        """What came from the cache, and what that had cost when it was asked; "" if nothing did."""
+        """The number of answers from the cache and their original cost; "" if there were none."""
         if not self.progress.shared:
             return ""
         cost = f", which had cost {format_money(self.progress.saved)}" if self.progress.saved else ""
@@ -47,24 +49,24 @@ class JudgeSummary:
 
     @property
     def expected_answers(self) -> int:
-        """The answers that were wanted of judges."""
+        """The number of answers that judges should have given."""
         return sum(count for found in self.statuses.values() for count in found.values())
 
     @property
     def unanswered(self) -> int:
-        """Those of them that did not come."""
+        """The number of those answers that are missing."""
         return self.expected_answers - sum(found.get("answered", 0) for found in self.statuses.values())
 
     @property
     def share_unanswered(self) -> float:
-        """Return the share without an answer, unopened images included; all, if nothing was wanted."""
+        """The share of missing answers and values, including those of unreadable images; 1 if none were expected."""
         wanted = self.expected_answers + self.progress.unreadable_questions + self.measured_edits + self.failed_edits
         lost = self.unanswered + self.progress.unreadable_questions + self.failed_edits
         return lost / wanted if wanted else 1.0
 
 
 def summarise_run(summary: JudgeSummary, run: Run) -> None:
-    """What is unanswered in the run, and why."""
+    """Add the run's numbers of answers, and the reasons for missing ones."""
     summary.statuses, summary.voices = run.count_statuses(), len(run.count_answers_by_voice())
     summary.reasons, summary.run_calls = run.unanswered_reasons(), run.costs().calls
     (summary.measured_edits, summary.failed_edits, summary.incomplete_edits, summary.unmeasured_reasons) = (

@@ -1,7 +1,7 @@
-"""Asking one judge: many calls at once, every reply kept before its slot is free.
+"""Concurrent calls to one judge. A reply is stored before its worker takes the next call.
 
-Workers pull calls from a lazy source. What a reply leaves open goes back to be asked again; a call
-that brought no reply is made again by the worker that made it.
+Workers pull calls from a lazy source. Questions that a reply leaves unanswered are queued again. A failed call is
+retried by its own worker.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _MAX_CACHED_SOURCES = 4
 
 
 class JudgeWorkers:
-    """One judge asked about all items."""
+    """Workers that make all calls of one judge."""
 
     def __init__(
         self,
@@ -75,14 +75,14 @@ class JudgeWorkers:
         self._answers = SharedAnswers(session.answer_cache, judge)
 
     async def run(self) -> None:
-        """Ask until all is asked, or the session is stopped."""
+        """Make calls until none are left, or the session is stopped."""
         try:
             await self._session.fan_out([self.judge], self._next_call, self._finish_call, self.settings.concurrency)
         finally:
             await self._call_source.aclose()
 
     async def _finish_call(self, call: PendingCall) -> None:
-        """Process a call, and wake workers that wait for what it leaves open."""
+        """Process a call, and wake workers that wait for follow-up calls."""
         try:
             await self._process_call(call)
         finally:
@@ -92,7 +92,7 @@ class JudgeWorkers:
                     self._state_changed.notify_all()
 
     async def _next_call(self) -> PendingCall | None:
-        """The next call: what has to be asked again first, then what the plan brings."""
+        """Return the next call: first those that are queued again, then those of the plan. None if none are left."""
         while True:
             self._skip_unneeded()
             if self._follow_up_queue or self._ready_calls:
@@ -115,7 +115,7 @@ class JudgeWorkers:
                 await self._state_changed.wait()
 
     def _skip_unneeded(self) -> None:
-        """Leave out calls whose answers are needed no more."""
+        """Drop calls whose answers are no longer needed."""
         while self._early_stopping and self._ready_calls:
             if self._early_stopping.needs_answers(self._ready_calls[0].encoded_edit.work.edit.key):
                 return
@@ -123,7 +123,7 @@ class JudgeWorkers:
             self.progress.calls -= 1
 
     async def _generate_calls(self) -> AsyncGenerator[list[PendingCall], None]:
-        """The plan's calls, edit by edit, the pictures of the next few made ready meanwhile."""
+        """Yield the plan's calls, edit by edit. Images of the next few edits are encoded in the background."""
         ready: deque[asyncio.Task[tuple[EncodedEdit, list[PendingCall]] | None]] = deque()
         items = iter(self._edit_work)
         try:
@@ -152,13 +152,13 @@ class JudgeWorkers:
                 if self._early_stopping:
                     self._early_stopping.start_edit(look.work.edit.key, len(calls))
                 yield calls
-                del prepared, look, found, calls  # the pictures live as long as their calls, and no longer
+                del prepared, look, found, calls  # free the images with their calls
         finally:
             for task in ready:
                 task.cancel()
 
     async def _prepare_edit(self, work: EditWork) -> tuple[EncodedEdit, list[PendingCall]] | None:
-        """An edit with its images encoded, and its calls, those first that other runs have answers to."""
+        """Return an edit with encoded images, and its calls, cached ones first; None if an image cannot be opened."""
         look = await self._encode_edit(work)
         if look is None:
             return None
@@ -166,7 +166,10 @@ class JudgeWorkers:
         return look, await self._take_cached(calls)
 
     async def _take_cached(self, calls: Sequence[PendingCall]) -> list[PendingCall]:
-        """The same calls, with what the cache has of them, each repeat of its own. What this run has asked is asked."""
+        """Look calls up in the cache. Each cached repeat becomes a separate call.
+
+        Calls that this run has made before are made again, not taken from the cache.
+        """
         if not self._answers.enabled:
             return list(calls)
         loop = asyncio.get_running_loop()
@@ -181,7 +184,7 @@ class JudgeWorkers:
         return not self._journal.was_made(self._build_call_key(call, repeat))
 
     async def _encode_edit(self, work: EditWork) -> EncodedEdit | None:
-        """An edit with its pictures encoded; none, and a note, where one cannot be opened."""
+        """Encode an edit's images. Returns None and records the reason if one cannot be opened."""
         wanted = {name for group in work.batches for q in group.questions for name in q.shows}
         images: dict[str, tuple[EncodedImage, ...]] = {}
         seen: dict[str, FileStamp] = {}
@@ -194,7 +197,7 @@ class JudgeWorkers:
         except (ImageError, OSError) as error:
             if getattr(error.__cause__ or error, "errno", None) in (errno.EMFILE, errno.ENFILE):
                 raise CrevalError(
-                    "too many files and connections are open: lower `concurrency`, or allow more (ulimit -n)."
+                    "too many open files and connections: lower `concurrency`, or raise the limit (ulimit -n)."
                 ) from error
             reason = str(error)
             self.progress.unreadable_edits[f"{work.edit.key.model}/{work.edit.key.sample}"] = reason
@@ -213,7 +216,7 @@ class JudgeWorkers:
         loop = asyncio.get_running_loop()
         if name != "source":
             return await loop.run_in_executor(self._session.pool, self._encode, path)
-        # Other systems edited the same source, and are asked about next.
+        # The next edits are those of other models, with the same source.
         if path not in self._source_cache:
             self._source_cache[path] = loop.run_in_executor(self._session.pool, self._encode, path)
             while len(self._source_cache) > _MAX_CACHED_SOURCES:
@@ -224,7 +227,7 @@ class JudgeWorkers:
         return self.judge.prepare_image(encode_for_request(path, self._resize_rule))
 
     async def _process_call(self, call: PendingCall) -> None:
-        """Make a call until it brings a reply or is given up, keep that, and see what is open."""
+        """Make a call with retries, store the reply or the failure, and queue follow-up calls."""
         if call.previous_tries:
             (call,) = await self._take_cached([call])
         request = self._build(call)
@@ -261,7 +264,7 @@ class JudgeWorkers:
             follow += self._find_follow_ups(call, repeat, verdicts)
         left = call.repeats[len(choices) :]
         if left:
-            # It was asked for more choices than it gives: the others are asked for one by one.
+            # The judge returned fewer completions than requested: request the others one by one.
             self.judge.supports_n = False
             follow += [call._replace(repeats=(repeat,), request=None) for repeat in left]
         if shared := self._answers.select(call, made, [kept for _, _, kept in records]):
@@ -293,7 +296,10 @@ class JudgeWorkers:
         )
 
     def _find_follow_ups(self, call: PendingCall, repeat: int, verdicts: Sequence[Verdict]) -> list[PendingCall]:
-        """Return what is asked again: what is open, one by one, or all of it once more before the last try."""
+        """Return calls for the unanswered questions of a reply.
+
+        If all are unanswered, they are asked together again, and one by one in the last try. Otherwise one by one.
+        """
         status = {verdict.probe: verdict.status for verdict in verdicts}
         open_ = [q for q in call.questions if status[q.id] is not VerdictStatus.ANSWERED]
         if not open_ or call.previous_tries >= self.settings.retries:
@@ -304,7 +310,7 @@ class JudgeWorkers:
         return [PendingCall(call.encoded_edit, (question,), (repeat,), tries) for question in open_]
 
     def _queue_follow_ups(self, call: PendingCall, follow_ups: Sequence[PendingCall]) -> None:
-        """Count a call that is through, and put what follows from it into the queue."""
+        """Count a finished call, and queue its follow-up calls."""
         self.progress.done += 1
         self.progress.calls += len(follow_ups)
         self._follow_up_queue.extend(follow_ups)
@@ -312,7 +318,7 @@ class JudgeWorkers:
             self._early_stopping.finish_call(call.encoded_edit.work.edit.key, len(follow_ups))
 
     async def _record_failure(self, call: PendingCall, error: CallError) -> None:
-        """Keep that a call brought nothing. What a filter declined may pass one by one."""
+        """Store the failure of a call. Questions that a content filter refused together are asked one by one."""
         reply = self._caller.failed_reply(error)
         status = reply.status
         verdicts = [Verdict(q.id, status, explanation=str(error)) for q in call.questions]

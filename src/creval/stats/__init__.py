@@ -1,4 +1,4 @@
-"""Scores, intervals, comparisons: everything above one sample, the same for all models."""
+"""Aggregated scores, intervals and comparisons of models."""
 
 from creval.stats.score_table import ScoreTable
 from creval.stats.scorecard import Difference, Scorecard, ScoreEstimate, build_scorecard

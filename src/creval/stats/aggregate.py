@@ -1,7 +1,6 @@
-"""From samples to groups: means of samples, means of groups, and the composite.
+"""Aggregation from samples to groups: means of samples, means of groups, and the composite.
 
-Everything here is linear in the samples' values, so one function serves the scores themselves and
-every resample of them.
+One function computes the scores themselves and every resample of them, because means depend only on weighted sums.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from creval.stats.score_table import Floats, Integers, ScoreTable, add_composite
 
 
 def build_strata(table: ScoreTable) -> list[Integers]:
-    """Return the samples' places, split so finely that every group of the schema is a union of parts."""
+    """Return indices of samples, split so that every group of the schema is a union of strata."""
     keys = np.stack([*table.groups.values(), np.zeros(len(table.samples), dtype=np.int64)])
     _, part = np.unique(keys, axis=1, return_inverse=True)
     part = part.reshape(-1)
@@ -23,11 +22,10 @@ def build_strata(table: ScoreTable) -> list[Integers]:
 
 
 def aggregate(table: ScoreTable, strata: Sequence[Integers], counts: Floats) -> dict[str, Floats]:
-    """Return each level's values when each sample counts as often as `counts` says.
+    """Return the values of each level, with samples weighted by `counts` (axes draw, sample).
 
-    `counts` has the axes draw, sample. The result has, for each level, the axes draw, group,
-    model, column: the metrics and the composite. NaN is no value: what a model does not support
-    counts beside what it does, but alone makes none.
+    The result has, for each level, the axes draw, group, model, column: the metrics and the composite. A group has
+    no value (NaN) for a model that supports none of its samples; otherwise unsupported samples count, too.
     """
     here = ~np.isnan(table.values)
     sums = _stratum_sums(np.where(here, table.values, 0.0), strata, counts)
@@ -42,7 +40,7 @@ def aggregate(table: ScoreTable, strata: Sequence[Integers], counts: Floats) -> 
 
 
 def _stratum_sums(source: Floats, strata: Sequence[Integers], counts: Floats) -> Floats:
-    """Return each part's sums over its samples; axes draw, part, model, metric."""
+    """Return sums over the samples of each stratum; axes draw, stratum, model, metric."""
     models, _, metrics = source.shape
     found = []
     for part in strata:
@@ -55,7 +53,7 @@ def _stratum_sums(source: Floats, strata: Sequence[Integers], counts: Floats) ->
 def _clear_unsupported(
     table: ScoreTable, strata: Sequence[Integers], values: dict[str, Floats], supported: Floats
 ) -> None:
-    """Take away the values of groups in which a model has only what it does not support."""
+    """Set values to NaN in groups in which a model supports no sample."""
     for level in table.schema.levels:
         if level.groups_sub_scores or level.difference_of is not None:
             continue
@@ -65,13 +63,13 @@ def _clear_unsupported(
 
 
 def _strata_in_group(table: ScoreTable, level: Level, group: int, strata: Sequence[Integers]) -> list[int]:
-    """Return the parts of which a group is made."""
+    """Return the indices of the strata in a group."""
     inside = table.group_mask(level.name, group)
     return [n for n, part in enumerate(strata) if inside[part[0]]]
 
 
 def _sub_score_means(counts: Floats, sums: Floats, sizes: Floats) -> Floats:
-    """Means of samples' parts; axes draw, group, model, metric."""
+    """Return means of samples' parts; axes draw, group, model, metric."""
     models, samples, groups, metrics = sums.shape
     flat = (source.transpose(1, 2, 0, 3).reshape(samples, -1) for source in (sums, sizes))
     return divide(*((counts @ source).reshape(len(counts), groups, models, metrics) for source in flat))
@@ -103,7 +101,7 @@ def _level_values(
 
 
 def _draw_frequency(table: ScoreTable, level: Level, strata: Sequence[Integers], drawn: Floats) -> Floats:
-    """Return how often each group was drawn: once, unless its samples are drawn with those of others."""
+    """Return how often each group was drawn: once, unless its samples are drawn together with those of other groups."""
     found = np.ones((len(drawn), len(level.groups)))
     for group in range(len(level.groups)):
         inside = _strata_in_group(table, level, group, strata)
@@ -113,27 +111,27 @@ def _draw_frequency(table: ScoreTable, level: Level, strata: Sequence[Integers],
 
 
 def _weighted_mean(values: Floats, frequency: Floats) -> Floats:
-    """Return the mean of the groups that are there, each as often as it was drawn; axes draw, group, model, metric."""
+    """Return the mean of groups with a value, weighted by how often each was drawn; axes draw, group, model, metric."""
     weights = np.where(np.isnan(values), 0.0, frequency[..., None, None])
     return divide((weights * np.nan_to_num(values)).sum(axis=1), weights.sum(axis=1))
 
 
 def _required_levels(level: Level) -> set[str]:
-    """Return the levels from whose values a level's are made."""
+    """Return the levels that a level is computed from."""
     return {name for name in (level.mean_of, level.difference_of and level.difference_of[0]) if name}
 
 
 def child_groups(table: ScoreTable, level: str, child_level: str) -> list[list[int]]:
-    """For each group of a level, the groups of the finer level whose samples lie in it."""
+    """Return, for each group of a level, the groups of the child level with samples in it."""
     groups = range(len(table.schema.find_level(level).groups))
     found = [np.unique(table.groups[child_level][table.group_mask(level, group)]) for group in groups]
     return [[int(group) for group in inside if group >= 0] for inside in found]
 
 
 def stratum_weights(schema: ScoreSchema, groups: Mapping[str, Integers], sizes: Floats) -> Floats:
-    """Return how much each stratum, of so many samples, counts in the whole; strata are the last axis of both.
+    """Return the weight of each stratum in the overall mean. Strata are the last axis of `sizes` and the result.
 
-    `groups` has each stratum's group in each level, as a table has each sample's.
+    `groups` has each stratum's group in each level.
     """
     return _group_stratum_weights(schema, groups, sizes, "overall")[..., 0, :]
 
@@ -141,7 +139,7 @@ def stratum_weights(schema: ScoreSchema, groups: Mapping[str, Integers], sizes: 
 def _group_stratum_weights(
     schema: ScoreSchema, groups: Mapping[str, Integers], sizes: Floats, level_name: str
 ) -> Floats:
-    """Return the same for each group of a level; axes ..., group, stratum."""
+    """Return the weight of each stratum in each group of a level; axes ..., group, stratum."""
     level = schema.find_level(level_name)
     strata = np.arange(sizes.shape[-1])
     places = groups.get(level_name, np.zeros(len(strata), dtype=np.int64))
@@ -160,13 +158,13 @@ def _group_stratum_weights(
 
 
 def nan_mean(values: Floats, axis: int) -> Floats:
-    """Return the mean over an axis of what is there."""
+    """Return the mean over an axis, ignoring NaN; NaN without values."""
     here = ~np.isnan(values)
     return divide(np.where(here, values, 0.0).sum(axis=axis), here.sum(axis=axis))
 
 
 def divide(numerator: Floats, denominator: Floats | Integers) -> Floats:
-    """Divide without a warning: NaN or infinity where the denominator is zero."""
+    """Divide without a warning: NaN or infinity if the denominator is zero."""
     with np.errstate(invalid="ignore", divide="ignore"):
         quotient: Floats = numerator / denominator
     return quotient

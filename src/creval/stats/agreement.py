@@ -1,7 +1,6 @@
-"""How far several voices agree: judges, repeats, people.
+"""Agreement of several voices: judges, repeats of a judge, or people.
 
-A table of answers has a row for each thing that was rated and a column for each voice; NaN where a
-voice says nothing about it.
+A table of answers has a row for each rated item and a column for each voice; NaN is a missing answer.
 """
 
 from __future__ import annotations
@@ -21,8 +20,7 @@ from creval.stats.score_table import Floats, Integers
 from creval.stats.scorecard import MIN_CLUSTERS
 
 DistanceFunction = Callable[[Floats, Floats], Floats]
-"""How far apart the answers in the rows and columns of a table of pairs are, by how often each of
-them was given."""
+"""Takes the distinct answers and how often each was given. Returns the matrix of distances between them."""
 
 
 ALL_METRICS = "all"
@@ -30,11 +28,11 @@ OptionalInterval = tuple[float | None, float | None]
 
 
 class Agreement(NamedTuple):
-    """What several voices have in common.
+    """Measures of agreement.
 
-    `items` were rated by two voices or more; `percent` is how many of their pairs of answers are
-    the same. `cohen` is the mean over pairs of voices; `fleiss` is over items that all rated. The
-    ends are those of 95 % intervals, where they were asked for.
+    `items` is the number of items with two or more answers, `percent` the share of equal pairs of answers.
+    `cohen` is the mean over pairs of voices, `fleiss` is over the items that all voices rated. The
+    ends are those of 95 % intervals, if intervals were requested.
     """
 
     items: int
@@ -49,7 +47,7 @@ class Agreement(NamedTuple):
 def compute_agreement(
     answers: Floats, distance: str = "nominal", clusters: Integers | None = None, resamples: int = 2_000, seed: int = 0
 ) -> Agreement:
-    """Measure how far voices agree, by a `distance` of answers; with `clusters` of items, with intervals."""
+    """Measure the agreement of voices with a `distance` between answers. With `clusters` of items, add intervals."""
     rated = (~np.isnan(answers)).sum(axis=1)
     pairs = [(answers[:, first], answers[:, second]) for first in range(answers.shape[1]) for second in range(first)]
     kappas = [kappa for pair in pairs if (kappa := cohen_kappa(*pair)) is not None]
@@ -66,7 +64,7 @@ def compute_agreement(
 def agreement_by_group(
     table: AnswerTable, level: Level | None = None, distance: str | None = None, resamples: int = 2_000, seed: int = 0
 ) -> dict[tuple[str, str], Agreement]:
-    """Agreement over everything (`all`), by metric, and by metric and group of a level."""
+    """Return the agreement over all items (`all`), by metric, and by metric and group of a level."""
     samples = np.array([item.sample for item in table.items])
     units = np.unique(samples, return_inverse=True)[1]
     metrics = np.array([item.metric for item in table.items])
@@ -93,7 +91,7 @@ def agreement_by_group(
 def _bootstrap_intervals(
     answers: Floats, distance: str, clusters: Integers, resamples: int, seed: int
 ) -> tuple[OptionalInterval, OptionalInterval]:
-    """Return the bootstrap intervals of percent and alpha: both follow from sums over clusters."""
+    """Return the bootstrap intervals of percent and alpha, which are functions of sums over clusters."""
     counts, values = _answer_counts(answers)
     rated = counts.sum(axis=1)
     counts, answers, clusters = counts[rated > 1], answers[rated > 1], clusters[rated > 1]
@@ -120,7 +118,7 @@ def _bootstrap_intervals(
 
 
 def _cluster_coincidences(counts: Floats, rated: Floats, cluster_index: Integers) -> Floats:
-    """For each cluster, how often each answer stands beside each other one."""
+    """Return each cluster's coincidence matrix, flattened: how often each pair of answers was given to one item."""
     pairs = counts[:, :, None] * counts[:, None, :] - counts[:, :, None] * np.eye(counts.shape[1])
     sums = np.zeros((int(cluster_index.max()) + 1, counts.shape[1] ** 2))
     np.add.at(sums, cluster_index, (pairs / (rated - 1)[:, None, None]).reshape(len(counts), -1))
@@ -133,7 +131,7 @@ def _bootstrap_ends(draws: Sequence[Floats]) -> OptionalInterval:
 
 
 def percent_agreement(answers: Floats) -> float | None:
-    """Return the share of pairs of answers to the same thing that are equal, in percent."""
+    """Return the share of pairs of answers to the same item that are equal, in percent."""
     counts = _answer_counts(answers)[0]
     rated = counts.sum(axis=1)
     same, total = float((counts * (counts - 1)).sum()), float((rated * (rated - 1)).sum())
@@ -141,7 +139,7 @@ def percent_agreement(answers: Floats) -> float | None:
 
 
 def cohen_kappa(first: Floats, second: Floats) -> float | None:
-    """Cohen's kappa of two voices; none where chance alone would make them agree."""
+    """Return Cohen's kappa of two voices, or None if the expected agreement is 1."""
     both = ~np.isnan(first) & ~np.isnan(second)
     one, other = first[both], second[both]
     if not len(one):
@@ -153,7 +151,7 @@ def cohen_kappa(first: Floats, second: Floats) -> float | None:
 
 
 def fleiss_kappa(answers: Floats) -> float | None:
-    """Fleiss' kappa, over the things that all voices rated."""
+    """Return Fleiss' kappa over the items that all voices rated."""
     rated = answers[~np.isnan(answers).any(axis=1)]
     voices = answers.shape[1]
     if not len(rated) or voices < 2:
@@ -165,7 +163,7 @@ def fleiss_kappa(answers: Floats) -> float | None:
 
 
 def krippendorff_alpha(answers: Floats, distance: str = "nominal") -> float | None:
-    """Krippendorff's alpha; what only one voice rated counts for nothing."""
+    """Return Krippendorff's alpha. Items that only one voice rated are ignored."""
     counts, values = _answer_counts(answers)
     rated = counts.sum(axis=1)
     counts, rated = counts[rated > 1], rated[rated > 1]
@@ -179,9 +177,10 @@ def krippendorff_alpha(answers: Floats, distance: str = "nominal") -> float | No
 
 
 def interval_alpha(answers: Floats, counts: Floats) -> Floats:
-    """Return Krippendorff's alpha for interval data if items count as `counts` says; NaN if all answers are alike.
+    """Return Krippendorff's alpha for interval data, with items weighted by `counts`; NaN if all answers are equal.
 
-    It is 1 less the scatter within items, as a share of that among all; the axes of `counts` are draw, item.
+    Alpha is 1 minus the ratio of the variation within items to that between all answers. `counts` has the axes
+    draw, item.
     """
     sizes = (~np.isnan(answers)).sum(axis=1).astype(np.float64)
     several = sizes > 1
@@ -197,7 +196,7 @@ def interval_alpha(answers: Floats, counts: Floats) -> Floats:
 
 
 def _alpha_from_coincidences(coincidences: Floats, values: Floats, distance: str) -> float:
-    """Alpha from how often each answer stands beside each other one; NaN where all are alike."""
+    """Return alpha from a coincidence matrix; NaN if all answers are equal."""
     given = coincidences.sum(axis=1)
     apart = DISTANCES[distance](values, given)
     by_chance = ((np.outer(given, given) - np.diag(given)) * apart).sum()
@@ -207,7 +206,7 @@ def _alpha_from_coincidences(coincidences: Floats, values: Floats, distance: str
 
 
 def _answer_counts(answers: Floats) -> tuple[Floats, Floats]:
-    """Return how often each answer was given about each thing, and the answers in order."""
+    """Return how often each answer was given to each item, and the distinct answers in order."""
     values = np.unique(answers[~np.isnan(answers)])
     return (answers[:, :, None] == values).sum(axis=1).astype(np.float64), values
 
@@ -231,7 +230,7 @@ DISTANCE_NAMES = (*DISTANCES, "interval")
 
 @dataclass(frozen=True)
 class AgreementItem:
-    """One thing that was rated. Its answers are `is_nominal` if none, such as yes and no, are nearer than others."""
+    """One rated item. `is_nominal` if its answers have no order, such as yes and no."""
 
     sample: str
     metric: str
@@ -241,7 +240,10 @@ class AgreementItem:
 
 @dataclass(frozen=True)
 class AnswerTable:
-    """What each voice answered about each item; axes item, voice. `reworded` counts questions left out."""
+    """Answers of each voice to each item; axes item, voice.
+
+    `reworded` counts questions that were left out because the voices were asked different texts.
+    """
 
     items: tuple[AgreementItem, ...]
     voices: tuple[str, ...]
@@ -250,10 +252,10 @@ class AnswerTable:
 
     @property
     def default_distance(self) -> str:
-        """What counts as near: nothing but the same, or what is as far apart as numbers are."""
+        """The distance to use if none is given: nominal if all items are, otherwise interval."""
         return "nominal" if all(item.is_nominal for item in self.items) else "interval"
 
     def select_items(self, chosen: NDArray[np.bool_]) -> AnswerTable:
-        """Return the same for some of the items."""
+        """Return the table of the items chosen by a mask."""
         items = tuple(item for item, taken in zip(self.items, chosen, strict=True) if taken)
         return replace(self, items=items, values=self.values[chosen])

@@ -1,4 +1,4 @@
-"""The bootstrap over samples: within each stratum, and the same resamples for every model."""
+"""Bootstrap over samples: within each stratum, with the same resamples for every model."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ _BATCH_SIZE = 1000  # resamples in memory at a time
 
 
 def resample_counts(strata: Sequence[Integers], resamples: int, seed: int) -> Iterator[Floats]:
-    """Yield how often each sample counts, some resamples at a time; axes draw, sample.
+    """Yield the weight of each sample in resamples, in batches; axes draw, sample.
 
-    From a stratum of n, n - 1 are drawn and weighted n / (n - 1): so the variance of a mean is unbiased (Rao and Wu,
-    1988).
+    From a stratum of n samples, n - 1 are drawn and weighted by n / (n - 1). This makes the variance of a mean
+    unbiased (Rao and Wu, 1988).
     """
     generator = np.random.default_rng(seed)
     for start in range(0, resamples, _BATCH_SIZE):
@@ -35,7 +35,7 @@ def _draw_counts(generator: np.random.Generator, size: int, draws: int) -> Float
 
 
 def pool_small_strata(strata: Sequence[Integers], parents: Sequence[object] = ()) -> list[Integers]:
-    """Merge strata of one sample, which alone would never vary: first those of one parent, then the rest."""
+    """Merge strata of one sample, whose resamples never vary: first those with the same parent, then the rest."""
     by_owner: dict[object, list[Integers]] = {}
     for part, owner in zip(strata, parents or [None] * len(strata), strict=True):
         by_owner.setdefault(owner, []).append(part)
@@ -54,7 +54,7 @@ def _merge_singletons(strata: Sequence[Integers]) -> list[Integers]:
 
 
 def cluster_strata(strata: Sequence[Integers], clusters: Integers) -> list[Integers]:
-    """Return the clusters, split by the parts that their samples lie in."""
+    """Return strata of clusters: clusters whose samples lie in the same strata of samples."""
     part_of = np.empty(len(clusters), dtype=np.int64)
     for number, part in enumerate(strata):
         part_of[part] = number
@@ -70,7 +70,7 @@ def cluster_strata(strata: Sequence[Integers], clusters: Integers) -> list[Integ
 
 
 def bootstrap_tables(tables: Sequence[ScoreTable], resamples: int, seed: int) -> list[dict[str, Floats]]:
-    """Return the levels of tables of the same samples over the same resamples; axes draw, group, model, column."""
+    """Aggregate tables of the same samples over the same resamples, by level; axes draw, group, model, column."""
     parts, units = build_strata(tables[0]), tables[0].clusters
     chunks: list[list[dict[str, Floats]]] = [[] for _ in tables]
     apart = cluster_strata(parts, units)
@@ -82,7 +82,7 @@ def bootstrap_tables(tables: Sequence[ScoreTable], resamples: int, seed: int) ->
 
 
 def _parent_groups(table: ScoreTable, strata: Sequence[Integers]) -> list[tuple[tuple[int, ...], ...]]:
-    """For each stratum of clusters the groups in which its samples lie, of levels that others are means of."""
+    """Return, for each stratum of clusters, its samples' groups in the levels that other levels are means of."""
     of = {level.mean_of for level in table.schema.levels if level.mean_of in table.groups}
     groups = [table.groups[name].tolist() for name in sorted(filter(None, of))]
     inside: dict[int, list[tuple[int, ...]]] = {}
@@ -92,7 +92,7 @@ def _parent_groups(table: ScoreTable, strata: Sequence[Integers]) -> list[tuple[
 
 
 def percentile_interval(draws: Floats, level: float = 0.95) -> tuple[Floats, Floats]:
-    """Return the percentile interval over the first axis; NaN where most draws have no value."""
+    """Return the percentile interval over the first axis; NaN if most draws have no value."""
     ends = [(1 - level) / 2, (1 + level) / 2]
     missing = np.isnan(draws)
     empty = missing.mean(axis=0) > 0.5

@@ -1,4 +1,4 @@
-"""How far a judge can be trusted: its answers to questions whose truth is known."""
+"""Accuracy of a judge on questions whose answers are known."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _CHI_SQUARE_99 = 6.634896601021213  # the 99 % quantile of chi square with one d
 
 
 class KnownAnswer(NamedTuple):
-    """One answer to one question: what the question belongs to, its truth, and what was said."""
+    """A judge's answer to a question whose correct answer (`truth`) is known."""
 
     cluster: str
     metric: str
@@ -26,9 +26,11 @@ class KnownAnswer(NamedTuple):
 
 @dataclass(frozen=True)
 class JudgeRates:
-    """Of what is so, how much is affirmed (sensitivity); of what is not, how much is denied
-    (specificity). `answer_count` answers stand behind it; rates count them for as many as they are
-    worth, where answers about one image go together."""
+    """Sensitivity (share of true statements affirmed) and specificity (share of false statements denied).
+
+    `answer_count` is the number of answers. The totals of the rates are effective sample sizes: smaller than the
+    number of answers if answers about one image are correlated.
+    """
 
     sensitivity: Proportion
     specificity: Proportion
@@ -36,12 +38,12 @@ class JudgeRates:
 
     @property
     def accuracy(self) -> Estimate:
-        """The share that is right where yes and no are equally often true."""
+        """The share of correct answers if yes and no are equally often true."""
         return _combine_rates(self.sensitivity, self.specificity, 1)
 
     @property
     def yes_bias(self) -> Estimate:
-        """By how much yes is said too often, where yes and no are equally often true."""
+        """The excess of yes answers if yes and no are equally often true."""
         return _combine_rates(self.sensitivity, self.specificity, -1)
 
 
@@ -67,7 +69,7 @@ def compute_judge_rates(answers: Sequence[KnownAnswer]) -> JudgeRates:
 
 
 def _clustered_rate(answers: Iterable[tuple[str, bool]]) -> Proportion:
-    """Return a share, its total made smaller by how much answers about one image go together."""
+    """Return a share whose total is divided by the design effect of answers clustered by image."""
     hits, sizes = Counter[str](), Counter[str]()
     for unit, good in answers:
         hits[unit] += good
@@ -76,13 +78,13 @@ def _clustered_rate(answers: Iterable[tuple[str, bool]]) -> Proportion:
     if not total or len(sizes) < 2 or right in (0, total):
         return Proportion(right, total)
     share = right / total
-    varied = sum((hits[unit] - share * n) ** 2 for unit, n in sizes.items()) * len(sizes) / (len(sizes) - 1)
-    effect = max(1.0, varied / (total * share * (1 - share)))
+    variance = sum((hits[unit] - share * n) ** 2 for unit, n in sizes.items()) * len(sizes) / (len(sizes) - 1)
+    effect = max(1.0, variance / (total * share * (1 - share)))
     return Proportion(right / effect, total / effect)
 
 
 class AnswerFlips(NamedTuple):
-    """How answers changed: so many of so many, some to yes and some to no."""
+    """Number of changed answers, to yes and to no, of a total."""
 
     to_yes: int
     to_no: int
@@ -94,18 +96,18 @@ class AnswerFlips(NamedTuple):
 
     @property
     def yes_excess(self) -> float:
-        """How much more often yes was said."""
+        """The increase of the share of yes answers."""
         return (self.to_yes - self.to_no) / self.total if self.total else 0.0
 
     @property
     def is_decided(self) -> bool:
-        """Whether they turned one way rather than the other (McNemar's test at 1 %)."""
+        """True if significantly more answers changed in one direction (McNemar's test at 1 %)."""
         both = self.to_yes + self.to_no
         return both > 0 and (self.to_yes - self.to_no) ** 2 / both > _CHI_SQUARE_99
 
 
 def answer_flips(first: Mapping[Any, KnownAnswer], second: Mapping[Any, KnownAnswer]) -> AnswerFlips:
-    """Return how the answers to the same questions changed."""
+    """Count the changed answers to the questions that both have."""
     shared = [(first[key].answer, second[key].answer) for key in first.keys() & second.keys()]
     return AnswerFlips(
         sum(not one and other for one, other in shared), sum(one and not other for one, other in shared), len(shared)
@@ -113,7 +115,7 @@ def answer_flips(first: Mapping[Any, KnownAnswer], second: Mapping[Any, KnownAns
 
 
 def judge_rates_by(answers: Sequence[KnownAnswer], attribute: str) -> dict[str, JudgeRates]:
-    """Rates over everything, and by metric or by kind of question."""
+    """Return the rates for each value of an attribute: `metric` or `kind`."""
     names = dict.fromkeys(getattr(one, attribute) for one in answers)
     return {name: compute_judge_rates([one for one in answers if getattr(one, attribute) == name]) for name in names}
 
@@ -134,20 +136,20 @@ def judge_rates_to_json(rates: JudgeRates) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Calibration:
-    """What is known of a judge: its rates by metric."""
+    """Rates of a judge by metric."""
 
     judge: str
     rates_by_metric: Mapping[str, JudgeRates]
 
 
 def parse_calibration(content: object, where: str) -> Calibration:
-    """Return what a calibration's file holds."""
+    """Parse the content of a calibration file."""
     try:
         metrics = content["metrics"]  # type: ignore[index]
         found = {str(name): _parse_judge_rates(entry) for name, entry in metrics.items()}
         return Calibration(str(content["judge"]), found)  # type: ignore[index]
     except (AttributeError, KeyError, TypeError, ValueError, OverflowError) as error:
-        raise CrevalError(f"{where} is not a calibration (`creval calibrate` makes one).") from error
+        raise CrevalError(f"{where} is not a calibration file (`creval calibrate` writes one).") from error
 
 
 def _parse_judge_rates(entry: Mapping[str, Any]) -> JudgeRates:

@@ -1,17 +1,19 @@
-"""Confidence sequences of paired differences: intervals that may be looked at after every sample.
+"""Confidence sequences of paired differences: intervals that stay valid if they are checked after every sample.
 
-Samples come in random order within strata. The difference of two models' means, each stratum in its share, has the
-variance `v = sum(share² (1 - seen / size) s² / seen)`; the bracket, because samples are drawn without replacement,
-counts only where the question is about the benchmark's own samples. However samples are spread over strata, the error
-of the mean divided by `v` behaves like a Brownian motion at the time `1 / v` (its covariance at two looks is the
-variance at the later one). For that, Robbins and Siegmund (1970) give a boundary that is crossed with exactly the
-chosen probability at any time from a first look on:
+Samples come in random order within strata. The weighted difference of two models' means has the variance
+`v = sum(share² (1 - seen / size) s² / seen)`. The factor in brackets is the finite-population correction; it applies
+only if the claim is about the benchmark's own samples. However samples are spread over strata, the error of the mean
+divided by `v` behaves like a Brownian motion at the time `1 / v` (its covariance at two looks is the variance at the
+later one). For that, Robbins and Siegmund (1970) give a boundary that is crossed with exactly the chosen probability
+at any time after a first look:
 
-    |error| < sqrt(v (a² + log(time / first time))),    1 - Φ(a) + a φ(a) = chance on one side.
+    |error| < sqrt(v (a² + log(time / first time))),    1 - Φ(a) + a φ(a) = risk on one side.
 
-That is asymptotic: it rests on the mean being near a normal distribution, so nobody looks before
-`FIRST_PANEL_X` samples, the boundary is widened as Student's distribution is wider than the normal
-one, and a variance is never taken to be smaller than if one sample so far lay half the range away.
+The result is asymptotic: it assumes a nearly normal mean. Therefore:
+
+- there is no look before `MIN_SAMPLES` samples,
+- the boundary is widened by the ratio of Student's quantile to the normal one,
+- the variance is at least that of a set with one sample half the range away from the others.
 """
 
 from __future__ import annotations
@@ -29,17 +31,17 @@ from creval.stats.intervals import student_from_normal
 from creval.stats.score_table import Floats, Integers
 
 MIN_SAMPLES = 36
-"""Samples before the first look; where strata are uneven, as many as are worth so many."""
+"""Samples before the first look; with uneven strata, the effective number."""
 MIN_DEGREES_OF_FREEDOM = 18
 """Degrees of freedom before the first look."""
-_PRIOR_SAMPLES = 3.0  # samples that the pooled variance counts for in each stratum
+_PRIOR_SAMPLES = 3.0  # weight of the pooled variance in each stratum, in samples
 
 Booleans = NDArray[np.bool_]
 StratumWeights = Callable[[Floats], Floats]
 
 
 class DifferenceBounds(NamedTuple):
-    """First minus second model, and how far off that may be (infinite if too early); axes run, first, second."""
+    """First minus second model, and the radius of its bounds (infinite if too early); axes run, first, second."""
 
     value: Floats
     radius: Floats
@@ -54,12 +56,12 @@ class DifferenceBounds(NamedTuple):
 
 
 class ConfidenceSequence:
-    """The differences between all pairs of models, gathered sample by sample.
+    """Differences between all pairs of models, updated sample by sample.
 
-    Several runs (orders of the samples, or simulated sets) go side by side, each an entry of the
-    first axis. `sizes` says how many samples each stratum has; `stratum_weights` gives from such sizes how
-    much each stratum counts, for the last axis. `value_range` is the range of the values. With `finite_population`
-    the differences are those on all these samples, otherwise on such samples in general.
+    Several runs (orders of the samples, or simulated sets) are computed in parallel, on the first axis. `sizes` is the
+    number of samples of each stratum; `stratum_weights` computes the strata's weights from such sizes (last axis).
+    `value_range` is the range of the values. With `finite_population` the differences are those on exactly these
+    samples, otherwise in the population that they were drawn from.
     """
 
     def __init__(
@@ -83,7 +85,7 @@ class ConfidenceSequence:
         self._runs = np.arange(runs)
 
     def add(self, stratum: Integers, values: Floats, active: Booleans) -> None:
-        """Add a sample to each run: its stratum, and each model's value, or NaN to drop it from the model's pairs."""
+        """Add a sample to each run: its stratum, and each model's value. NaN removes it from the model's pairs."""
         gap = values[:, self._first] - values[:, self._second]
         live = active[:, self._first] & active[:, self._second]
         here = live & ~np.isnan(gap)
@@ -95,7 +97,7 @@ class ConfidenceSequence:
         self._squares[at] += gap * gap
 
     def bounds(self, alpha: Floats) -> DifferenceBounds:
-        """Return all differences; each ever leaves its bound on a side with a chance of at most `alpha` (axis run)."""
+        """Return all differences. Each ever crosses its bound on one side with a risk of at most `alpha` (axis run)."""
         seen, sizes = self._counts, self._sizes
         some = np.maximum(seen, 1.0)
         mean = self._sums / some
@@ -125,7 +127,7 @@ class ConfidenceSequence:
         return self._pair_matrix((share * mean).sum(axis=-1), off)
 
     def _pair_matrix(self, value: Floats, radius: Floats) -> DifferenceBounds:
-        """Pairs as a matrix, each in both directions."""
+        """Return values of pairs as matrices, each pair in both directions."""
         shape = (len(value), self.models, self.models)
         values, offs = np.zeros(shape), np.zeros(shape)
         values[:, self._first, self._second] = value
@@ -141,7 +143,7 @@ def _squared_initial_boundary(alpha: Floats) -> Floats:
 
 @lru_cache(maxsize=1024)
 def initial_boundary(alpha: float) -> float:
-    """Return how many standard errors the boundary begins with, for a chance to cross it on one side."""
+    """Return the initial boundary in standard errors, for a one-sided risk `alpha` of ever crossing it."""
     low, high = 0.0, 40.0
     for _ in range(100):
         middle = (low + high) / 2

@@ -1,4 +1,4 @@
-"""Pearson's, Spearman's and Kendall's correlation, of values and of every resample of them."""
+"""Pearson's, Spearman's and Kendall's correlation of values and of their resamples."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from creval.stats.intervals import student_quantile
 from creval.stats.score_table import Floats, Integers
 
 CorrelationFunction = Callable[[Floats, Floats, Floats], Floats]
-"""Of x and y, when each value counts as often as the third says, which has the axes draw, value.
-The result has the axis draw; NaN where x or y does not vary."""
+"""Correlates x and y, with values weighted by counts (axes draw, value). The result has the axis draw; NaN if x or y
+does not vary."""
 
 PERFECT_CORRELATION = 1 - 1e-12
-"""From here on a correlation is perfect."""
-_ROUNDING_TOLERANCE = 1e-12  # of the largest value: what differs by less is the same
+"""Correlations of at least this absolute value count as perfect."""
+_ROUNDING_TOLERANCE = 1e-12  # relative to the largest value
 
 
 def pearson(x: Floats, y: Floats, counts: Floats) -> Floats:
-    """Return how near the pairs lie to a line."""
+    """Return Pearson's correlation of weighted pairs of values."""
     shares = divide(counts, counts.sum(axis=1, keepdims=True))
     x, y = (_centre(values, shares) for values in (x, y))
     spreads = [(shares * values * values).sum(axis=1) for values in (x, y)]
@@ -28,7 +28,7 @@ def pearson(x: Floats, y: Floats, counts: Floats) -> Floats:
 
 
 def _centre(values: Floats, weights: Floats) -> Floats:
-    """Deviations from the mean; what is only rounding becomes zero."""
+    """Return deviations from the mean, with rounding errors set to zero."""
     largest = np.abs(values).max(axis=-1, keepdims=True)
     values = values / np.where(largest > 0, largest, 1.0)  # so that squares stay finite
     apart: Floats = values - (weights * values).sum(axis=1, keepdims=True)
@@ -36,12 +36,12 @@ def _centre(values: Floats, weights: Floats) -> Floats:
 
 
 def spearman(x: Floats, y: Floats, counts: Floats) -> Floats:
-    """Pearson's correlation of the ranks; equal values share the mean of their ranks."""
+    """Return Spearman's correlation: Pearson's of the ranks. Equal values get the mean of their ranks."""
     return pearson(_ranks(x, counts), _ranks(y, counts), counts)
 
 
 def _ranks(values: Floats, counts: Floats) -> Floats:
-    """Return how much lies below each value, and half of what equals it; axes draw, value."""
+    """Return weighted ranks: the count of smaller values plus half of the equal ones; axes draw, value."""
     place = np.unique(values, return_inverse=True)[1].reshape(-1)
     sizes = sum_columns(counts, place)
     middles: Floats = np.cumsum(sizes, axis=1) - sizes / 2
@@ -49,7 +49,7 @@ def _ranks(values: Floats, counts: Floats) -> Floats:
 
 
 def sum_columns(counts: Floats, place: Integers) -> Floats:
-    """Return the sums of the columns that have the same place, in the order of places."""
+    """Return sums of the columns with the same `place`, in the order of places."""
     order = np.argsort(place, kind="stable")
     starts = np.flatnonzero(np.diff(place[order], prepend=-1))
     sums: Floats = np.add.reduceat(counts[:, order], starts, axis=1)
@@ -57,7 +57,7 @@ def sum_columns(counts: Floats, place: Integers) -> Floats:
 
 
 def kendall(x: Floats, y: Floats, counts: Floats) -> Floats:
-    """Kendall's tau-b: pairs in the same order less pairs in the opposite, ties allowed for."""
+    """Return Kendall's tau-b: concordant minus discordant pairs, corrected for ties."""
     signs = [np.sign(values[:, None] - values) for values in (x, y)]
 
     def pairs(of: Floats) -> Floats:
@@ -69,7 +69,7 @@ def kendall(x: Floats, y: Floats, counts: Floats) -> Floats:
 
 
 def rowwise_kendall(rows: Floats, others: Floats) -> Floats:
-    """Kendall's tau-b of each row with the same row of `others`, or with their only one; NaN where there is none."""
+    """Return Kendall's tau-b of each row with the same row of `others`, or with its only row; NaN if constant."""
     first, second = np.triu_indices(rows.shape[1], 1)
     signs = [np.sign(np.round(of[:, first] - of[:, second], 9)) for of in (rows, others)]
     untied = [np.abs(of).sum(axis=1) for of in signs]
@@ -80,17 +80,17 @@ CORRELATIONS: Mapping[str, CorrelationFunction] = {"pearson": pearson, "spearman
 
 
 def fisher_z(correlations: Floats) -> Floats:
-    """Fisher's z. A perfect correlation, which has none, is taken as nearly perfect."""
+    """Return Fisher's z. Perfect correlations are clipped, because their z is infinite."""
     found: Floats = np.arctanh(np.clip(correlations, -PERFECT_CORRELATION, PERFECT_CORRELATION))
     return found
 
 
 def correlation_interval(value: float, draws: Floats, samples: int) -> tuple[float, float]:
-    """Return the 95 % interval by the draws' scatter of Fisher's z; NaN if value is perfect or most draws are NaN."""
+    """Return the 95 % interval from the draws' spread of Fisher's z; NaN if value is perfect or most draws are NaN."""
     there = draws[~np.isnan(draws)]
     if not abs(value) < PERFECT_CORRELATION or 2 * len(there) < len(draws):
         return np.nan, np.nan
-    # Not from their standard deviation: where little varies, some draws are nearly perfect.
+    # Use quantiles, not the standard deviation: with little variation, some draws are nearly perfect.
     low, high = np.quantile(fisher_z(there), [0.025, 0.975])
     reach = student_quantile(samples - 2) / student_quantile(np.inf) * float(high - low) / 2
     middle = float(fisher_z(np.array(value)))

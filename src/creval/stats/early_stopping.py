@@ -1,4 +1,4 @@
-"""Stopping early: models compared sample by sample, until a question about them is settled."""
+"""Early stopping: compare models sample by sample until a question about them is settled."""
 
 from __future__ import annotations
 
@@ -17,14 +17,15 @@ from creval.stats.elimination import BEST, RANKING, Elimination, StoppingRule
 from creval.stats.score_table import Floats, Integers
 
 SETTLED, WITHIN_MARGIN, OUT_OF_SAMPLES, NOT_FINISHED = "settled", "within the margin", "out of samples", "not finished"
-"""Why it ended: surely, within the margin, because no sample is left, or not at all."""
+"""Reasons for the end of a test: significant, within the margin, no samples left, or unfinished."""
 
 
 @dataclass(frozen=True)
 class ModelStanding:
-    """What is known of one model: its samples, the answers used, and its score on them.
+    """State of one model: its samples, the answers used, and its score on them.
 
-    The difference is to the leader, on the samples of both; its bounds hold however often one looks, None if too early.
+    The difference is to the leader, on the samples of both. Its bounds stay valid if they are checked after every
+    sample; they are None if it is too early.
     """
 
     model: str
@@ -39,11 +40,11 @@ class ModelStanding:
 
 @dataclass(frozen=True)
 class StoppingOutcome:
-    """How a question was settled, or not: all that is to be said about it.
+    """Outcome of a sequential test.
 
-    `undecided` are the models whose answers would still be needed, who is ahead first; `ranking` are
-    all models as they stand; `open_pairs` are those whose order is open, if the question was the
-    ranking, and `equal_pairs` those that lie within the margin.
+    `undecided` are the models whose answers would still be needed, best first; `ranking` are all models, best first.
+    For the question `ranking`, `open_pairs` are the pairs whose order is open and `equal_pairs` those within the
+    margin.
     """
 
     rule: StoppingRule
@@ -62,9 +63,9 @@ class StoppingOutcome:
     digits: Digits
 
     def to_dict(self) -> dict[str, object]:
-        """Return the same as plain values, for JSON."""
+        """Return plain values for JSON."""
         models = {at.model: {k: v for k, v in vars(at).items() if k != "model"} for at in self.standings}
-        told = {
+        content = {
             "question": self.rule.question,
             "column": self.column,
             "alpha": self.rule.alpha,
@@ -79,18 +80,19 @@ class StoppingOutcome:
             "models": models,
         }
         if self.rule.question == RANKING:
-            told |= {
+            content |= {
                 "ranking": list(self.ranking),
                 "open": [list(pair) for pair in self.open_pairs],
                 "equal": [list(pair) for pair in self.equal_pairs],
             }
-        return told
+        return content
 
 
 class SequentialTest:
-    """A test that decides after each sample which models' answers are still needed.
+    """Test that decides after each sample which models' answers are still needed.
 
-    `tags` are those of all samples in their order: random, and spread over the groups of the finest level, the strata.
+    `tags` are those of all samples in their order, which is random within each stratum. The strata are the groups of
+    the finest level.
     """
 
     def __init__(
@@ -123,7 +125,7 @@ class SequentialTest:
         return tuple(name for name, on in zip(self.models, self._elimination.active[0], strict=True) if on)
 
     def add(self, values: Floats, answers: Integers) -> None:
-        """Add a sample: each model's value or NaN, and its answers' number. Models no longer needed are ignored."""
+        """Add a sample: each model's value or NaN, and its number of answers. Models no longer needed are ignored."""
         on = self._elimination.active[0] & ~self._elimination.settled[0]
         self._values[on, self.samples_added] = values[on]
         self._sample_counts += on & ~np.isnan(values)
@@ -133,7 +135,7 @@ class SequentialTest:
         self.samples_added += 1
 
     def outcome(self, answers_total: int) -> StoppingOutcome:
-        """Return how it stands now; `answers_total` is how many answers all samples of all models would take."""
+        """Return the current outcome. `answers_total` is the number of answers that all samples of all models take."""
         race, active = self._elimination, self._elimination.active[0]
         value, off = self._direction * race.bounds.value[0], race.bounds.radius[0]
         wins = (self._direction * value > 0).sum(axis=1)
@@ -198,13 +200,13 @@ class SequentialTest:
         return SETTLED if self._decided_pairs().all() else WITHIN_MARGIN
 
     def _decided_pairs(self) -> NDArray[np.bool_]:
-        """Return which of two models differ for sure, whichever is the better one."""
+        """Return a mask of the pairs that differ significantly, in either direction."""
         bounds = self._elimination.bounds
         sure: NDArray[np.bool_] = (bounds.low[0] > 0) | (bounds.high[0] < 0)
         return sure | np.eye(len(self.models), dtype=np.bool_)
 
     def _score(self, at: int) -> float | None:
-        """Return the score on the samples so far, each stratum in its share."""
+        """Return the score on the samples so far, with strata weighted as in the whole benchmark."""
         here = ~np.isnan(self._values[at])
         sizes = np.bincount(self._stratum_of_sample, minlength=1)
         seen = np.bincount(self._stratum_of_sample[here], minlength=len(sizes))
@@ -214,13 +216,13 @@ class SequentialTest:
 
 
 def require_several_models(models: Sequence[str]) -> None:
-    """Refuse to decide where there is nothing to compare."""
+    """Raise an error if there are fewer than two models."""
     if len(models) < 2:
         raise CrevalError("`stopping_rule` compares models: give two or more.")
 
 
 def _assign_strata(schema: ScoreSchema, tags: Sequence[Mapping[str, str]]) -> tuple[Integers, dict[str, Integers]]:
-    """Return each sample's stratum, and each stratum's group in every level that goes by tags."""
+    """Return each sample's stratum, and each stratum's group in every level that groups samples by tags."""
     levels = [level for level in schema.levels if level.groups_samples]
     places: dict[str, dict[str | None, int]] = {
         level.name: {group: at for at, group in enumerate(level.groups)} for level in levels

@@ -1,4 +1,4 @@
-"""Who can still be best, and which places are still open: the rule, without names or files."""
+"""Sequential elimination of models: the rule on arrays, without names or files."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ QUESTIONS = (BEST, RANKING)
 
 @dataclass(frozen=True)
 class StoppingRule:
-    """What is to be decided, at which risk of deciding wrongly, and within how many points."""
+    """Question to decide, the risk `alpha` of a wrong decision, and the `margin` in points within which models tie."""
 
     question: str = BEST
     alpha: float = 0.05
@@ -25,29 +25,29 @@ class StoppingRule:
     def __post_init__(self) -> None:
         require_known("question to decide", self.question, QUESTIONS)
         if not 0 < self.alpha <= 0.5:
-            raise CrevalError("`alpha` takes a risk above 0 and up to 0.5, such as 0.05.")
+            raise CrevalError("`alpha` takes a risk greater than 0 and at most 0.5, such as 0.05.")
         if not 0 <= self.margin < float("inf"):
-            raise CrevalError("`margin` takes points, 0 or more, such as 1.5.")
+            raise CrevalError("`margin` takes a number of points, 0 or more, such as 1.5.")
 
 
 class Elimination:
-    """Models that are compared until the question is settled, in several runs side by side.
+    """Sequential comparison of models until the question is settled, in several runs in parallel.
 
-    `active` says, by run and model, whose answers are still needed; `settled` which runs are over;
-    `beaten` who was surely worse than another when it was dropped. `bounds` are the differences as
-    they were last looked at, for each pair while both were there.
+    `active` (axes run, model) are the models whose answers are still needed; `settled` are the finished runs;
+    `beaten` are the models that were significantly worse than another when they were dropped. `bounds` are the
+    differences of each pair when both models were last active.
 
-    On `best`: a model is dropped when another is surely better; or, together with others, when all who stay are
-    surely not worse by the margin than any of those dropped. Who is alone in the end is best. Of K models still in
-    the race, each pair takes on each side the K (K - 1)-th part of alpha. Among equals anyone is dropped with at most
-    that risk. Only comparisons with the true best can cost it its place; in whatever fixed order the others leave,
-    the risks of these add up to alpha (1/2 + 1/6 + ... + 1 / (K (K - 1))) < alpha.
+    `best`: a model is dropped when another is significantly better. A set of models is dropped when every model that
+    stays is significantly not worse by the margin than any of the set. The last model is the best. With K active
+    models, each side of each pair has the risk alpha / (K (K - 1)), which bounds the risk of dropping one of two equal
+    models. Only comparisons with the true best model can eliminate it. In whatever fixed order the others leave, these
+    risks add up to alpha (1/2 + 1/6 + ... + 1 / (K (K - 1))) < alpha.
 
-    On `ranking`: a pair is settled when its order is sure, or that the two differ by less than the
-    margin; a model is dropped when all its pairs are settled. All pairs share alpha to the end.
+    `ranking`: a pair is settled when its order is significant, or when the two significantly differ by less than the
+    margin. A model is dropped when all its pairs are settled. All pairs share alpha to the end.
 
-    With a margin, what is claimed is about all samples of the benchmark, drawn without replacement. Without one it is
-    about samples of this kind: on exactly these, the last sample would settle every tie.
+    With a margin, the claim is about all samples of the benchmark, drawn without replacement. Without a margin, it is
+    about the population of such samples: on exactly these samples, the last one would settle every tie.
     """
 
     def __init__(
@@ -76,7 +76,7 @@ class Elimination:
         self.bounds = DifferenceBounds(*(np.full((runs, models, models), v) for v in (0.0, np.inf)))
 
     def add(self, stratum: Integers, values: Floats) -> None:
-        """One more sample of every run that is not settled, and what follows from it."""
+        """Add a sample to every run that is not settled, and drop models or settle pairs."""
         going = ~self.settled[:, None]
         self._sequence.add(stratum, values, self.active & going)
         found = self._sequence.bounds(self._alpha_per_side())
@@ -89,7 +89,7 @@ class Elimination:
             self._settle_pairs()
 
     def _alpha_per_side(self) -> Floats:
-        """Return the risk that each difference takes on one side, by run."""
+        """Return the risk of each one-sided comparison, by run."""
         several = self.active.sum(axis=1) if self.rule.question == BEST else self.models
         sides = np.maximum(several * (several - 1), 2)
         return np.broadcast_to(self.rule.alpha / sides, len(self.active)).astype(np.float64)
@@ -103,7 +103,7 @@ class Elimination:
         self.settled |= self.active.sum(axis=1) == 1
 
     def _within_margin(self, both: Booleans) -> Booleans:
-        """Those than whom all others are surely not worse by the margin; as many as possible."""
+        """Return the largest set of models such that every other is significantly not worse by the margin."""
         ahead = np.where(both, self.bounds.value, 0.0).sum(axis=2)
         order = np.argsort(np.where(self.active, -ahead, np.inf), axis=1, kind="stable")
         place = np.argsort(order, axis=1, kind="stable")
@@ -126,5 +126,5 @@ class Elimination:
         self.settled |= ~self.active.any(axis=1)
 
     def open_pairs(self, run: int = 0) -> list[tuple[int, int]]:
-        """On `ranking`, the pairs whose order is not settled."""
+        """Return the pairs whose order is not settled (question `ranking`)."""
         return [(i, j) for i, j in np.argwhere(~self._settled_pairs[run]).tolist() if i < j]

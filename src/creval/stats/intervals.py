@@ -1,4 +1,4 @@
-"""A value with its interval, and intervals that need no resamples."""
+"""Estimates with intervals, and intervals computed without resampling."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ import numpy as np
 from creval.stats.score_table import Floats, Integers
 
 T = TypeVar("T", float, Floats)
-_MIN_CLUSTERS = 5  # values that an interval is told from
+_MIN_CLUSTERS = 5  # fewest clusters for an interval
 _MAX_INTEGRATED = 1000  # degrees of freedom beyond which the expansion is exact to the last digits
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """A value with its 95 % interval; None where there is nothing to tell it from."""
+    """Value with its 95 % interval; None if it cannot be estimated."""
 
     value: float | None
     low: float | None = None
@@ -59,7 +59,7 @@ def cluster_sums(values: Floats, clusters: Integers | Sequence[str]) -> Floats:
 
 
 def clustered_mean(values: Floats, clusters: Sequence[str]) -> Estimate:
-    """Return a mean with Student's interval, from five clusters on; values of one cluster count together."""
+    """Return a mean with Student's interval, clustered. No interval with fewer than five clusters."""
     if not len(values):
         return NO_ESTIMATE
     middle = float(values.mean())
@@ -74,9 +74,9 @@ def clustered_mean(values: Floats, clusters: Sequence[str]) -> Estimate:
 
 @lru_cache(maxsize=1024)
 def student_quantile(degrees_of_freedom: float) -> float:
-    """Return the 97.5 % quantile of Student's distribution: the standard errors to either end of a 95 % interval.
+    """Return the 97.5 % quantile of Student's distribution: the radius of a 95 % interval in standard errors.
 
-    Found by Newton's method on the integral of the density. SciPy takes longer to import than a command to run.
+    Solved by Newton's method on the integral of the density. SciPy would take longer to import than a command to run.
 
     >>> round(student_quantile(28), 4)
     2.0484
@@ -110,9 +110,9 @@ def student_from_normal(z: T, degrees_of_freedom: T) -> T:
 
 
 def clustered_proportion(hits: Floats, clusters: Integers) -> Estimate:
-    """Return a share of hits (1), misses (0) and ties (0.5) with Wilson's interval, which holds at 0 and 1 too.
+    """Return a share of hits (1), misses (0) and ties (0.5) with Wilson's interval, which is valid at 0 and 1 too.
 
-    Values of one cluster count together, so that many comparisons of few samples do not make the interval narrow.
+    Values are clustered, so that many comparisons of few samples do not narrow the interval.
     """
     if not len(hits):
         return NO_ESTIMATE
@@ -121,7 +121,7 @@ def clustered_proportion(hits: Floats, clusters: Integers) -> Estimate:
     groups = len(sums)
     if groups < 2:
         return Estimate(value)
-    # As the jackknife has it, which errs on the safe side where groups are few.
+    # The jackknife's variance, which is conservative with few groups.
     variance = float((sums**2).sum()) / len(hits) ** 2 * (groups / (groups - 1)) ** 2
     size = min(float(len(hits)), value * (1 - value) / variance) if variance > 0 else float(groups)
     low, high = wilson_interval(value * size, size, student_quantile(max(groups - 1, 5)))
@@ -133,7 +133,7 @@ Z_975 = 1.959963984540054
 
 
 class Proportion(NamedTuple):
-    """Hits of a total, with their share and its 95 % interval; clustered answers make numbers that are not whole."""
+    """Hits and total, with their share and its 95 % interval. Clustered answers have fractional numbers."""
 
     hits: float
     total: float
@@ -144,12 +144,12 @@ class Proportion(NamedTuple):
 
     @property
     def interval(self) -> tuple[float | None, float | None]:
-        """Wilson's interval, which holds also where nearly all or nearly none are."""
+        """Wilson's interval, which is valid near 0 and 1 too."""
         return wilson_interval(self.hits, self.total) if self.total else (None, None)
 
 
 def wilson_interval(hits: float, total: float, z: float = Z_975) -> tuple[float, float]:
-    """Wilson's score interval of a share.
+    """Return Wilson's score interval of a share.
 
     >>> tuple(round(end, 4) for end in wilson_interval(0, 10))
     (0.0, 0.2775)

@@ -1,4 +1,4 @@
-"""Samples that a model has no edit of: left out, or counted as its failing."""
+"""Samples without an edit by a model: excluded, or counted as failed."""
 
 from __future__ import annotations
 
@@ -13,22 +13,20 @@ _FAILED_STATUSES = frozenset({EditStatus.REFUSED, EditStatus.FAILED, EditStatus.
 
 
 def check_missing_policy(missing: str, common: bool) -> None:
-    """Refuse rules that are none, or that contradict each other."""
+    """Raise an error if the policy is unknown or contradicts `common_samples`."""
     if missing not in (EXCLUDE, ZERO):
         raise CrevalError(f"`missing` takes exclude or zero, not {missing!r}.")
     if missing == ZERO and common:
-        raise CrevalError(
-            "`missing` zero counts samples that a model has no edit of, `common_samples` leaves them out: choose one."
-        )
+        raise CrevalError("`missing` zero counts samples without an edit, `common_samples` excludes them: choose one.")
 
 
 def failed_statuses(missing: str) -> frozenset[EditStatus]:
-    """Return the statuses that count as failed: none, or under `zero` those of edits that the model did not bring."""
+    """Return the statuses that count as failed: refused, failed and absent under `zero`, otherwise none."""
     return _FAILED_STATUSES if missing == ZERO else frozenset()
 
 
 def worst_scores(schema: ScoreSchema, scores: Mapping[str, Score], scored_metrics: Collection[str]) -> dict[str, Score]:
-    """Return the scores of a sample without an edit: of every metric in `scored_metrics` the worst, if there is one."""
+    """Return the scores of a sample without an edit: the worst value of each of `scored_metrics` that has one."""
     worst = {metric.name: metric.worst_value for metric in schema.metrics if metric.name in scored_metrics}
     return {name: _worst_if_scored(score, worst.get(name)) for name, score in scores.items()}
 
@@ -36,7 +34,7 @@ def worst_scores(schema: ScoreSchema, scores: Mapping[str, Score], scored_metric
 def worst_sub_scores(
     schema: ScoreSchema, sub_scores: Mapping[str, Sequence[SubScore]], scored_metrics: Collection[str]
 ) -> dict[str, list[SubScore]]:
-    """Return the same of a sample's parts."""
+    """Return the scores of the parts of a sample without an edit, as in `worst_scores`."""
     worst = {metric.name: metric.worst_value for metric in schema.metrics if metric.name in scored_metrics}
     return {
         level: [part._replace(score=_worst_if_scored(part.score, worst.get(part.metric))) for part in several]

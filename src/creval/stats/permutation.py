@@ -1,4 +1,7 @@
-"""Whether two models differ at all: if they did not, each sample's scores could as well be the other's."""
+"""Sign-flip test of the difference between two models.
+
+If the models did not differ, the scores of each sample could be swapped between them.
+"""
 
 from __future__ import annotations
 
@@ -11,17 +14,17 @@ from creval.stats.aggregate import child_groups
 from creval.stats.score_table import Floats, Integers, ScoreTable
 
 SIGN_FLIPS = 10_000
-"""How many ways of changing samples' sides are tried, where all are too many."""
-_MAX_EXHAUSTIVE = 13  # clusters whose sides can be changed in every way
-_BATCH_SIZE = 2_000  # ways of changing sides in memory
+"""Random sign flips that are tried if there are too many to try all."""
+_MAX_EXHAUSTIVE = 13  # most clusters for which all sign flips are tried
+_BATCH_SIZE = 2_000  # sign flips in memory at a time
 _PAIRS_AT_ONCE = 200
 
 
 def p_values(blocks: Iterable[ScoreTable], seed: int = 0) -> list[float | None]:
     """Return the two-sided sign-flip p-value of each pair of `ScoreTable.select_pairs` in the ranking column.
 
-    The pairs may come in several tables. Samples of one cluster change sides together. None if one of the two has no
-    value of its own in a metric of the column.
+    The pairs may come in several tables. Samples of one cluster are flipped together. None if one of the two models has
+    no supported value in a metric of the column.
     """
     there: list[bool] = []
     sums = []
@@ -41,7 +44,7 @@ def p_values(blocks: Iterable[ScoreTable], seed: int = 0) -> list[float | None]:
 
 
 def sample_contributions(pairs: ScoreTable) -> Floats:
-    """Return what each sample adds to the ranking column's difference of each pair; axes pair, sample."""
+    """Return each sample's contribution to the difference of each pair in the ranking column; axes pair, sample."""
     card = pairs.schema
     weights = card.component_weights(card.ranking_column)
     apart = pairs.values[::2] - pairs.values[1::2]
@@ -54,7 +57,7 @@ def sample_contributions(pairs: ScoreTable) -> Floats:
 
 
 def _group_sample_weights(table: ScoreTable, level: str, group: int, present: NDArray[np.bool_]) -> Floats:
-    """Return how much each sample that is there counts in the mean of a group."""
+    """Return the weight of each sample in the mean of a group; 0 for samples that are not present."""
     of = table.schema.find_level(level).mean_of
     if of is None:
         inside = (table.group_mask(level, group) & present).astype(np.float64)
@@ -69,8 +72,8 @@ def _group_sample_weights(table: ScoreTable, level: str, group: int, present: ND
 
 
 def _sign_flip_p_values(cluster_sums: Floats, seed: int) -> Floats:
-    """Return how often sides by chance make differences as large as these; axes cluster, pair."""
-    # Sums in another order differ in their last digits.
+    """Return the share of sign flips whose difference is at least as large as observed; axes cluster, pair."""
+    # The tolerance allows for rounding: sums in another order differ in their last digits.
     least = np.abs(cluster_sums.sum(axis=0)) * (1 - 1e-9) - 1e-12
     if len(cluster_sums) <= _MAX_EXHAUSTIVE:
         ways = np.arange(2 ** len(cluster_sums))[:, None] >> np.arange(len(cluster_sums)) & 1
@@ -93,7 +96,7 @@ def _count_extreme(flips: Integers, cluster_sums: Floats, threshold: Floats) -> 
 
 
 def holm_correction(values: Sequence[float | None]) -> list[float | None]:
-    """P-values of several questions asked at once, corrected after Holm.
+    """Correct the p-values of several tests with Holm's method.
 
     >>> holm_correction([0.01, 0.04, 0.03, None])
     [0.03, 0.06, 0.06, None]

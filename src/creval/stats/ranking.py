@@ -1,4 +1,4 @@
-"""Which place each model can hold, as far as pairs of them can be told apart."""
+"""Possible ranks of models, given the pairs with a significant difference."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 
 
 def rank_ranges(models: Sequence[str], decided_pairs: Iterable[tuple[str, str]]) -> Mapping[str, tuple[int, int]]:
-    """Return the best and the worst place that each model can hold; `decided_pairs` are pairs, the better one
-    first, of which that is decided.
+    """Return the best and the worst possible rank of each model.
+
+    `decided_pairs` are the pairs with a significant difference, better model first.
 
     >>> dict(rank_ranges(["A", "B", "C"], [("A", "C")]))
     {'A': (1, 2), 'B': (1, 3), 'C': (2, 3)}
@@ -21,7 +22,7 @@ def rank_ranges(models: Sequence[str], decided_pairs: Iterable[tuple[str, str]])
 
 
 def indistinguishable(models: Sequence[str], decided_pairs: Iterable[tuple[str, str]]) -> list[tuple[str, ...]]:
-    """Neighbours, best first, of whom no two can be told apart; each as large as it can be.
+    """Return the largest sets of neighbours, best first, in which no two models differ significantly.
 
     >>> indistinguishable(["A", "B", "C"], [("A", "C")])
     [('A', 'B'), ('B', 'C')]

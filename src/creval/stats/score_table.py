@@ -1,4 +1,4 @@
-"""The scores of every sample and of its parts, such as steps, as arrays: what all statistics start from."""
+"""Scores of all samples and of their parts, such as steps, as arrays: the input of all statistics."""
 
 from __future__ import annotations
 
@@ -19,16 +19,19 @@ Integers = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class ScoreTable:
-    """The metrics of each model on each sample.
+    """Scores of each model on each sample.
 
-    `values`, `scored` and `total` have the axes model, sample, metric; a value is NaN where there is none. `groups`
-    has, for each level of the schema that samples are grouped by, each sample's group as its place in the level's
-    order, or -1. `unanswered` and `unasked` count, by model, the probes that were asked and not answered, and those
-    that were never asked; `unsupported` the samples that a model cannot do, where they count: with a value, and with
-    nothing to be scored. `sub_scores` has the levels whose groups are of parts of samples. `clusters` has for each
-    sample the number of what it was made from: samples of one image are drawn together, because they are not
-    independent. `missing` says what became of samples that a model has no edit of; `sample_count_before_common`, if
-    set, that the samples are those of so many that all models have a score of.
+    - `values`, `scored` and `total` have the axes model, sample, metric; a missing value is NaN.
+    - `groups` has, for each level that groups samples, the index of each sample's group, or -1.
+    - `unanswered` and `unasked` count, by model, the probes that got no answer, and those that were never asked.
+    - `unsupported` counts, by model, the samples that it cannot edit and that count in the score. They have a value
+      and a `total` of 0.
+    - `sub_scores` has the levels that group parts of samples.
+    - `clusters` has the index of each sample's source. Samples of one source are not independent: they are
+      resampled together.
+    - `missing` is the policy for samples without an edit.
+    - `sample_count_before_common`, if set, is the number of samples before the restriction to those that all models
+      have a score of.
     """
 
     schema: ScoreSchema
@@ -50,12 +53,12 @@ class ScoreTable:
 
     @property
     def supported(self) -> NDArray[np.bool_]:
-        """Where a model has a value of what it supports; what it does not only counts."""
+        """Mask of values of supported samples. Unsupported samples count in the score, but are no evidence."""
         found: NDArray[np.bool_] = ~np.isnan(self.values) & (self.total > 0)
         return found
 
     def select_models(self, *models: str) -> ScoreTable:
-        """Return the same for these models only, in this order."""
+        """Return the table of these models, in this order."""
         at = [self.models.index(require_known("model", name, self.models)) for name in models]
         return replace(
             self,
@@ -67,11 +70,11 @@ class ScoreTable:
         )
 
     def select_pairs(self, pairs: Sequence[tuple[str, str]]) -> ScoreTable:
-        """Two models for each pair, one behind the other, on the samples that both have."""
+        """Return a table with two consecutive models for each pair, on the samples that both have."""
         return self.select_models(*(name for pair in pairs for name in pair)).keep_shared_values(2)
 
     def keep_shared_values(self, group_size: int) -> ScoreTable:
-        """Of so many models one behind the other, again and again: only values that all of them have."""
+        """Keep the values that all models of a group have. Each `group_size` consecutive models form a group."""
         values = self.values.reshape(-1, group_size, *self.values.shape[1:])
         lost = np.repeat(np.isnan(values).any(axis=1), group_size, axis=0)
         return replace(
@@ -82,20 +85,20 @@ class ScoreTable:
         )
 
     def common_samples(self) -> tuple[str, ...]:
-        """Return the samples that all models have a supported score of, in the metrics by which they are ranked."""
+        """Return the samples that all models have a supported score of, in the metrics of the ranking column."""
         here = self.supported[..., self.schema.component_indices(self.schema.ranking_column)]
         alike = (here == here[:1]).all(axis=(0, 2)) & here[0].any(axis=1)
         return tuple(name for name, kept in zip(self.samples, alike, strict=True) if kept)
 
     def group_mask(self, level: str, group: int) -> NDArray[np.bool_]:
-        """Return which samples lie in a group of a level; in one that has no tag, all can."""
+        """Return a mask of the samples in a group of a level; all samples if the level does not group samples."""
         if level not in self.groups:
             return np.ones(len(self.samples), dtype=np.bool_)
         inside: NDArray[np.bool_] = self.groups[level] == group
         return inside
 
     def count_clusters(self, present: NDArray[np.bool_]) -> Integers:
-        """Count the clusters that have a sample here, in place of the axis of samples, the last but one."""
+        """Count the clusters with a present sample. The count replaces the axis of samples, the last but one."""
         order = np.argsort(self.clusters, kind="stable")
         starts = np.flatnonzero(np.diff(self.clusters[order], prepend=-1))
         found: Integers = np.logical_or.reduceat(present[..., order, :], starts, axis=-2).sum(axis=-2)
@@ -122,11 +125,11 @@ class ScoreTable:
         return found
 
     def with_composite(self) -> Floats:
-        """Return the values and the composite behind them; NaN where a part lacks or nothing could be scored."""
+        """Return the values with the composite as the last column; NaN if a component is missing or unsupported."""
         return add_composite(self.schema, np.where(self.total > 0, self.values, np.nan))
 
     def restrict_to_ranking(self) -> ScoreTable:
-        """Return the same without what the whole's ranking does not rest on: other levels and metrics."""
+        """Return the table without the levels and metrics that do not affect the overall ranking."""
         card, levels = self.schema, list[Level]()
         name: str | None = "overall"
         while name is not None:
@@ -145,7 +148,7 @@ class ScoreTable:
 
 
 def add_composite(schema: ScoreSchema, values: Floats) -> Floats:
-    """Values whose last axis is the schema's metrics, with the composite behind them, if any."""
+    """Append the schema's composite, if any, to values whose last axis is the metrics."""
     if schema.composite is None:
         return values
     composite = np.zeros(values.shape[:-1])
@@ -158,7 +161,7 @@ def add_composite(schema: ScoreSchema, values: Floats) -> Floats:
 
 @dataclass(frozen=True)
 class SubScoreTable:
-    """Sums, sizes and probe counts of samples' parts, by group; axes model, sample, group, metric."""
+    """Sums, counts and probe counts of samples' parts, by group; axes model, sample, group, metric."""
 
     sums: Floats
     counts: Floats
@@ -169,9 +172,9 @@ class SubScoreTable:
         return SubScoreTable(*(getattr(self, f.name)[models] for f in fields(self)))
 
     def keep_shared_values(self, group_size: int) -> SubScoreTable:
-        """Of so many models one behind the other, again and again: only what all of them have."""
+        """Keep the parts that all models of a group have. Each `group_size` consecutive models form a group."""
         counts = self.counts.reshape(-1, group_size, *self.counts.shape[1:])
-        # Where one has more of a sample's parts than another, which they are cannot be told.
+        # If the counts differ, it is unknown which parts the models share.
         alike = (counts > 0) & np.isclose(counts, counts[:, :1])
         all_ = np.repeat(alike.all(axis=1), group_size, axis=0)
         return replace(
@@ -183,7 +186,7 @@ class SubScoreTable:
 
 
 class SubScoreBuilder:
-    """Collects the scores of samples' parts, for the levels that group them."""
+    """Builder of the tables of samples' parts, for the levels that group them."""
 
     def __init__(
         self, schema: ScoreSchema, models: Sequence[str], samples: Sequence[str], metrics: Sequence[str]
@@ -213,7 +216,7 @@ class SubScoreBuilder:
                 total[at] += score.total
 
     def build_tables(self) -> dict[str, SubScoreTable]:
-        """Return the mean over a sample's draws of what was collected."""
+        """Return the tables, averaged over each sample's draws."""
         draws = np.maximum(self._draws, 1)[..., None, None]
         return {
             name: SubScoreTable(sums / draws, counts / draws, scored.astype(np.int64), total.astype(np.int64))

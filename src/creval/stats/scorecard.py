@@ -1,4 +1,4 @@
-"""The scores of a run: every cell with its interval and its coverage."""
+"""Scores of a run: every cell with its interval and its coverage."""
 
 from __future__ import annotations
 
@@ -25,23 +25,22 @@ if TYPE_CHECKING:
     import polars
 
 
-_PAIRS_AT_ONCE = 50  # of which resamples are in memory
+_PAIRS_AT_ONCE = 50  # pairs whose resamples are in memory at a time
 MIN_CLUSTERS = 5
-"""Samples below which there is no interval; those of one image are one."""
+"""Fewest clusters (samples of one image) for an interval."""
 SAMPLE_LEVEL = "sample"
-"""The level below all groups: each sample by its id."""
+"""Level below all groups: its groups are the samples' ids."""
 
 
 AVERAGE_MODEL = "average over models"
-"""In the place of a model: the unweighted mean over those that have a value."""
+"""Pseudo-model: the unweighted mean over the models that have a value."""
 
 
 @dataclass(frozen=True)
 class ScoreEstimate(Estimate):
-    """A score with its interval, and how many of its questions it rests on.
+    """Score with its interval, and its numbers of scored and of all questions.
 
-    No value if nothing was scored; no interval on fewer than five samples, from which a bootstrap cannot tell the
-    scatter.
+    No value if nothing was scored. No interval with fewer than five samples, which are too few for a bootstrap.
     """
 
     scored: int = 0
@@ -49,15 +48,15 @@ class ScoreEstimate(Estimate):
 
 
 SIGNIFICANCE_LEVEL = 0.05
-"""How often a difference may be called decided where there is none."""
+"""Risk of calling a difference decided if there is none."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Difference(Estimate):
     """`first` minus `second` on the samples that both have, with its paired 95 % interval.
 
-    For the composite, `samples` is the fewest of its metrics. `p` is the sign-flip p-value, with Holm's correction if
-    several pairs were compared.
+    For the composite, `samples` is the smallest number over its metrics. `p` is the sign-flip p-value, with Holm's
+    correction if several pairs were compared.
     """
 
     first: str
@@ -67,7 +66,7 @@ class Difference(Estimate):
 
     @property
     def is_decided(self) -> bool:
-        """Whether there is a difference: by the test, or else by the interval."""
+        """True if the difference is significant: by the test, or without one by the interval."""
         if self.low is None or self.high is None:
             return False
         return self.p <= SIGNIFICANCE_LEVEL if self.p is not None else self.low > 0 or self.high < 0
@@ -83,7 +82,7 @@ class Difference(Estimate):
 
 @dataclass(frozen=True)
 class Scorecard:
-    """All cells of a run and the differences of models; with `includes_average` those of `AVERAGE_MODEL` too."""
+    """All cells of a run and the differences between models. `includes_average` adds cells of `AVERAGE_MODEL`."""
 
     table: ScoreTable
     levels: Mapping[str, Mapping[str, Any]]
@@ -103,7 +102,7 @@ class Scorecard:
 
     @cached_property
     def decided_pairs(self) -> tuple[tuple[str, str], ...]:
-        """The pairs of which it is decided who is better; that one comes first."""
+        """The pairs with a significant difference, better model first."""
         sign = 1.0 if self.table.schema.higher_is_better(self.table.schema.ranking_column) else -1.0
         return tuple(
             (found.first, found.second) if sign * found.value > 0 else (found.second, found.first)
@@ -113,12 +112,12 @@ class Scorecard:
 
     @cached_property
     def rank_ranges(self) -> Mapping[str, tuple[int, int]]:
-        """The best and the worst place that each model can hold."""
+        """The best and the worst possible rank of each model."""
         return ranking.rank_ranges(self.models, self.decided_pairs)
 
     @cached_property
     def indistinguishable(self) -> list[tuple[str, ...]]:
-        """Neighbours of whom no two can be told apart."""
+        """Sets of neighbours in which no two models differ significantly."""
         return ranking.indistinguishable(self.models, self.decided_pairs)
 
     def cell(self, model: str, column: str, group: str = "overall", level: str = "") -> ScoreEstimate:
@@ -166,7 +165,7 @@ class Scorecard:
         return self.includes_average and level != SAMPLE_LEVEL
 
     def iter_cells(self, levels: Sequence[str]) -> Iterator[tuple[str, str, str, str, ScoreEstimate]]:
-        """Level, group, model, column and cell of everything at these levels."""
+        """Yield level, group, model, column and cell of all cells at these levels."""
         for level in levels:
             for group in self.groups(level):
                 for model in (*self.models, *([AVERAGE_MODEL] if self._has_average(level) else ())):
@@ -174,7 +173,7 @@ class Scorecard:
                         yield level, group, model, column, self.cell(model, column, group, level)
 
     def frame(self, by: str | Sequence[str] | None = None) -> polars.DataFrame:
-        """Return the cells as a polars frame, a row a cell: at one level, some, or all of the schema's."""
+        """Return the cells as a polars frame, one row per cell: at one level, several, or by default all."""
         import polars
 
         names = [level.name for level in self.table.schema.levels]
@@ -189,7 +188,7 @@ class Scorecard:
 def build_scorecard(table: ScoreTable, *, resamples: int = 2_000, seed: int = 0, average: bool = False) -> Scorecard:
     """Score a table: values, percentile intervals over paired resamples, coverage, differences."""
     pairs = list(combinations(table.models, 2))
-    # All pairs at once would take memory with the square of the number of models.
+    # All pairs at once would need memory proportional to the square of the number of models.
     blocks = [pairs[at : at + _PAIRS_AT_ONCE] for at in range(0, len(pairs), _PAIRS_AT_ONCE)] or [[]]
     ranked = table.restrict_to_ranking()
     drawn, drawn_pairs = bootstrap_tables([table, ranked.select_pairs(blocks[0])], resamples, seed)
@@ -233,7 +232,7 @@ def _differences(
 
 
 def pair_evidence(pairs: ScoreTable) -> NDArray[np.bool_]:
-    """Return the samples of which at least one of two models supports the metric; axes pair, sample, metric."""
+    """Return a mask of the samples that at least one of two models supports; axes pair, sample, metric."""
     earned = pairs.supported
     found: NDArray[np.bool_] = earned[::2] | earned[1::2]
     return found
@@ -244,13 +243,13 @@ def _level_arrays(table: ScoreTable, level: Level, point: Floats, draws: Floats,
     scored, total = (_count_by_group(table, level, what) for what in ("scored", "total"))
     if average:
         point, draws = (_append_average(nan_mean(a, -2), a) for a in (point, draws))
-        # As many clusters as the model has that has the fewest, of those that have any.
+        # The smallest number of clusters over the models that have any.
         fewest = np.where(there > 0, there, there.max(initial=0)).min(axis=-2)
         there = _append_average(fewest, there)
         scored, total = (_append_average(a.sum(axis=-2), a) for a in (scored, total))
     low, high = percentile_interval(draws)
     if table.schema.composite is not None:
-        # The composite rests on as many clusters as that of its metrics which has the fewest.
+        # For the composite, the smallest number over its metrics.
         least = there[..., table.schema.component_indices(table.schema.composite.name)].min(axis=-1)
         there[..., -1] = least
     few = (there < MIN_CLUSTERS) | np.isnan(point)
@@ -264,18 +263,18 @@ def _level_arrays(table: ScoreTable, level: Level, point: Floats, draws: Floats,
 
 
 def _append_average(average: NDArray[Any], models: NDArray[Any]) -> NDArray[Any]:
-    """Values whose last axes are model and column, with one more behind the models."""
+    """Append the average to the axis of models, the last but one."""
     return np.concatenate([models, average[..., None, :]], axis=-2)
 
 
 def _count_by_group(table: ScoreTable, level: Level, what: str) -> Integers:
-    """Count by group, over metrics for the composite: probes (`scored`, `total`) or clusters with values (`there`)."""
+    """Count by group: probes (`scored`, `total`) or clusters with values (`there`). The composite has the sum."""
     if level.difference_of is not None:
         of, *two = level.difference_of
         finer = table.schema.find_level(of)
         both = _count_by_group(table, finer, what)[[finer.groups.index(group) for group in two]]
         one: Integers = both.min(axis=0) if what == "there" else both.sum(axis=0)
-        if what == "scored":  # with one end alone there is nothing to subtract
+        if what == "scored":  # a difference needs both groups
             one = np.where(_count_by_group(table, level, "total")[0] > 0, one, 0)
         elif what == "total":
             one = np.where(both.min(axis=0) > 0, one, 0)

@@ -1,4 +1,4 @@
-"""What other weights of the metrics would say: who wins where, and how stable the order is."""
+"""Sensitivity of the ranking to the weights of the metrics."""
 
 from __future__ import annotations
 
@@ -14,22 +14,25 @@ from creval.stats.score_table import Floats
 from creval.stats.scorecard import Scorecard
 
 GRID_STEPS = 100
-"""Into how many steps each weight is divided."""
+"""Steps of each weight on the grid."""
 _RESAMPLES = 500
-_MAX_CHOICES = 1_000  # choices of weights of which it is seen whether they decide who is best
+_MAX_CHOICES = 1_000  # choices of weights that are tested for a decided winner
 
 
 @dataclass(frozen=True)
 class Sensitivity:
-    """All models under all weights of the metrics.
+    """Ranking of all models under all weights of the metrics.
 
-    `values` are the models' metrics, `own_weights` the weights as given. `weight_grid` has a row for each
-    choice of weights, spread evenly over all that there are; `win_shares` is the share of all choices under
-    which each model is best, divided where several are, `rank_ranges` the best and the worst place that each has.
-    `kendall_tau` is Kendall's correlation of each choice's order with that of the own weights.
-    `weight_changes` is how far some weight must move for each other model to pass the best one, or None.
-    `decided_shares` is the share of all choices under which each model is best and that is decided; `best_is_decided`
-    says so of the own weights. `draws` are the models' metrics in resamples; axes draw, model, metric.
+    - `models` are ordered best first under `own_weights`, the weights in use; `values` are their metrics.
+    - `weight_grid` has a row for each choice of weights, spread evenly over all possible choices.
+    - `win_shares`: share of choices under which each model is best (shared equally on ties).
+    - `decided_shares`: share of choices under which each model is best and the lead is significant.
+    - `best_is_decided`: whether the lead is significant under the weights in use.
+    - `rank_ranges`: best and worst place of each model over all choices.
+    - `kendall_tau`: Kendall's correlation of each choice's ranking with that of the weights in use.
+    - `weight_changes`: for each other model, the least change of a weight with which it passes the best model; None if
+      it never does.
+    - `draws`: the models' metrics in resamples; axes draw, model, metric.
     """
 
     models: tuple[str, ...]
@@ -50,12 +53,12 @@ class Sensitivity:
         return self.models[0]
 
     def lead_low(self, weights: Floats) -> Floats:
-        """Return, for each choice of weights, the low end of the best model's smallest lead (95 %); decided above 0."""
+        """Return the low end (95 %) of the best model's smallest lead by choice of weights; significant above 0."""
         return lowest_leads(self.values, self.draws, weights)
 
 
 def lowest_leads(values: Floats, draws: Floats, weights: Floats) -> Floats:
-    """Return the low ends of the 95 % intervals of the best model's lead over the model nearest to it, by weights."""
+    """Return, for each choice of weights, the lowest end of the 95 % intervals of the best model's leads."""
     found = []
     for chosen in np.array_split(weights, max(1, len(weights) // 50)):
         best = (chosen @ values.T).argmax(axis=1)
@@ -68,7 +71,7 @@ def lowest_leads(values: Floats, draws: Floats, weights: Floats) -> Floats:
 
 
 def analyse_sensitivity(scorecard: Scorecard, steps: int = GRID_STEPS) -> Sensitivity:
-    """Return how a run's order depends on the weights of its metrics."""
+    """Analyse how a run's ranking depends on the weights of its metrics."""
     made, formula = scorecard.table.schema.composite, scorecard.table.schema.formula
     if made is None:
         why = f" ({formula})" if formula else ""
@@ -77,7 +80,7 @@ def analyse_sensitivity(scorecard: Scorecard, steps: int = GRID_STEPS) -> Sensit
     models = scorecard.models
     values = [[scorecard.cell(name, metric).value for metric in metrics] for name in models]
     if any(value is None for row in values for value in row):
-        raise CrevalError("a model has no value in one of the metrics, so no score under weights.")
+        raise CrevalError("a model has no value in one of the metrics, so its score cannot be computed under weights.")
     cells = np.array(values, dtype=np.float64)
     weights = simplex_grid(len(metrics), steps)
     total = sum(made.weights.values())
@@ -92,7 +95,7 @@ def analyse_sensitivity(scorecard: Scorecard, steps: int = GRID_STEPS) -> Sensit
     order = [scorecard.table.models.index(name) for name in models]
     draws = drawn["overall"][:, 0][:, order][:, :, columns]
     if any(scorecard.cell(name, metric).low is None for name in models for metric in metrics):
-        draws = np.full_like(draws, np.nan)  # on so few samples nothing is decided
+        draws = np.full_like(draws, np.nan)  # too few samples: no lead is significant
     coarse = weights[:: max(1, len(weights) // _MAX_CHOICES)]
     decided = lowest_leads(cells, draws, coarse) > 0
     winners = (coarse @ cells.T).argmax(axis=1)
@@ -115,15 +118,16 @@ def analyse_sensitivity(scorecard: Scorecard, steps: int = GRID_STEPS) -> Sensit
 
 
 def weight_change_to_pass(lead_by_metric: Floats, own_weights: Floats) -> float | None:
-    """By how much some weight must move from `own_weights` for a model to pass another that it is `lead_by_metric`
-    of, metric by metric; none where it never does.
+    """Return the least largest change of a weight with which a model passes another; None if it never does.
+
+    `lead_by_metric` is the model's lead over the other in each metric, `own_weights` are the weights in use.
 
     >>> weight_change_to_pass(np.array([1.0, -1.0]), np.array([0.25, 0.75]))
     0.25
     """
 
     def most(moved: float) -> float:
-        """Return the lead when no weight moves further: what is free goes where the lead is largest."""
+        """Return the largest lead if no weight changes by more than `moved`."""
         low = np.maximum(own_weights - moved, 0.0)
         room = np.minimum(own_weights + moved, 1.0) - low
         free, lead = 1.0 - low.sum(), float(low @ lead_by_metric)
@@ -142,8 +146,10 @@ def weight_change_to_pass(lead_by_metric: Floats, own_weights: Floats) -> float 
 
 
 def simplex_grid(count: int, steps: int) -> Floats:
-    """Ways of sharing out a weight of one: the middles of the small simplices into which even steps
-    divide all of them. Of more than three weights, only those that lie as the whole does.
+    """Return a grid of weights that add up to one.
+
+    Even steps divide the simplex of weights into small simplices; the grid has their centres. With more than three
+    weights, only small simplices with the orientation of the whole are used.
 
     >>> simplex_grid(2, 2).tolist()
     [[0.25, 0.75], [0.75, 0.25]]
@@ -155,7 +161,7 @@ def simplex_grid(count: int, steps: int) -> Floats:
 
 
 def _integer_compositions(count: int, total: int) -> Floats:
-    """Return all ways of sharing out a whole number."""
+    """Return all compositions of `total` into `count` non-negative integers."""
     rows: list[list[int]] = [[]]
     for place in range(count):
         last = place == count - 1

@@ -405,7 +405,7 @@ def test_other_instructions_are_other_questions(folder: Path, tmp_path: Path) ->
         rows = [row(number) for number in range(5)]
         rows[0]["edit"]["compound"][0]["compound_instruction"] = "Do something else."
         write_parquet(folder, test_real=rows)
-        with pytest.raises(CrevalError, match="was asked other questions"):
+        with pytest.raises(CrevalError, match="was judged with other questions"):
             judge(open_benchmark(folder), [edits], spec, tmp_path / "run", Settings(limit=2))
         with pytest.raises(CrevalError, match="`strict`: complex-edit is scored in one way"):
             score(open_run(tmp_path / "run"), strict=True)

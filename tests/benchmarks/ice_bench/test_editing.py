@@ -106,7 +106,7 @@ def test_who_cannot_be_given_it_does_not_support_it(
     assert edited.share_missing == 0
     notes = " ".join(_edit_output(edited).notes)
     assert "use the instruction alone" not in notes
-    assert "Repeating the command" not in notes
+    assert "Repeat the command" not in notes
 
 
 def test_what_an_editor_finds_out_that_it_does_not_support_is_not_missing(

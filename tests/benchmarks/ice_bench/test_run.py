@@ -100,7 +100,7 @@ def test_no_source_is_missed_where_none_belongs(tmp_path: Path, monkeypatch: pyt
         path.unlink()
     assert len(summarise_benchmark(open_benchmark(release))["images"]["missing"]) == 27
     monkeypatch.setattr(gauging, "open_image_metrics", made_of)
-    with pytest.raises(CrevalError, match="the source pictures are not there"):
+    with pytest.raises(CrevalError, match="the source images are missing"):
         judge(open_benchmark(release), [edits], "", tmp_path / "run", Settings(metrics=("SRC",)))
 
 
@@ -134,7 +134,7 @@ def test_models_for_what_is_not_chosen_are_named_and_not_refused(tmp_path: Path)
         return JudgeRun(open_benchmark(release), [edits], "", tmp_path / "run", settings)
 
     said, *others = made(models).warnings()
-    assert said == "`metric_models` clip: nothing of what was chosen is measured with it."
+    assert said == "`metric_models` clip: no selected metric uses it."
     assert others[0].startswith("to measure aesthetic: "), "the step to take first"
     with pytest.raises(CrevalError, match="`metric_models` boxes: none of the chosen metrics uses this model"):
         made(models | {"boxes": "no-model"})

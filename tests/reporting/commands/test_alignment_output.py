@@ -60,7 +60,7 @@ def test_what_was_left_out_is_told() -> None:
 def test_too_few_ratings_are_not_to_be_trusted() -> None:
     alignment = found(rated=12)
     (doubt,) = [line for line in alignment_output(alignment, {}).sentences if line.startswith("No interval")]
-    assert doubt.endswith("(only 12 of the at least 30 rated edits that it takes).")
+    assert doubt.endswith("(only 12 rated edits, at least 30 are needed).")
     assert "not to be trusted" in shown(alignment)
 
 

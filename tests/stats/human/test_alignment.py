@@ -27,7 +27,7 @@ METRICS = ("Aesthetic", "VIEScore", "EditScore", "CREval by Qwen3-VL", "CREval b
 SCIPY = {"pearson": "pearsonr", "spearman": "spearmanr", "kendall": "kendalltau"}
 
 
-def test_the_papers_table_of_six_models() -> None:
+def test_table_3_of_the_paper() -> None:
     stats = pytest.importorskip("scipy.stats")
     rows = [ScoreRow("", m, n, v) for m, row in PAPER.items() for n, v in zip(METRICS, row)]  # noqa: B905
     said = [Rating("", (EditKey(model, ""),), "overall", row[-1]) for model, row in PAPER.items()]
@@ -42,7 +42,7 @@ def test_the_papers_table_of_six_models() -> None:
             assert held.over_samples.mean[kind].value is None
     ranks = {held.metric: held.over_models["spearman"] for held in found.metric_alignments}
     # People's order: Bagel, FLUX, GPT-Image-1, Qwen, Gemini, Seedream. GPT-4o's is the same;
-    # Qwen3-VL exchanges two neighbours: 1 - 6 * 2 / (6 * 35).
+    # Qwen3-VL swaps two neighbours: 1 - 6 * 2 / (6 * 35).
     assert ranks["CREval by GPT-4o"].value == pytest.approx(1.0)
     assert ranks["CREval by Qwen3-VL"].value == pytest.approx(1 - 12 / 210)
     low = ranks["CREval by GPT-4o"].low
@@ -52,7 +52,7 @@ def test_the_papers_table_of_six_models() -> None:
     assert found.ceiling is None
 
 
-def test_what_people_say_of_models_is_held_against_their_means() -> None:
+def test_ratings_of_models_are_compared_with_their_means() -> None:
     rows = [ScoreRow(f"s{n}", model, "IF", at + n) for at, model in enumerate("ABCDE") for n in range(4)]
     said = [Rating("", (EditKey(m, ""),), "overall", 10.0 * n) for n, m in enumerate("ABCDE")]
     ((held,),) = (said.metric_alignments for said in align(said, metric_scores_from_rows(rows)).rating_alignments)
@@ -61,7 +61,7 @@ def test_what_people_say_of_models_is_held_against_their_means() -> None:
 
 
 def choices(noise: float, seed: int = 0) -> Alignment:
-    """Two raters choose between two models by each of two metrics, and by their mean."""
+    """Preferences of two raters between two models: by each of two metrics, and by their mean."""
     generator = np.random.default_rng(seed)
     rows, said = [], []
     for n in range(120):
@@ -78,7 +78,7 @@ def choices(noise: float, seed: int = 0) -> Alignment:
     return align(said, metric_scores_from_rows(rows), resamples=300)
 
 
-def test_choices_are_held_against_differences_by_metric_and_for_the_preference() -> None:
+def test_preferences_are_compared_with_score_differences() -> None:
     found = choices(noise=2.0)
     by_metric, quality, preference = found.rating_alignments
     assert [held.metric for held in by_metric.metric_alignments] == ["IF"]
@@ -104,7 +104,7 @@ def test_without_noise_every_comparison_is_right() -> None:
     assert 0.9 < held.accuracy.low < 1
 
 
-def test_people_and_scores_must_have_something_in_common() -> None:
+def test_ratings_and_scores_must_share_models_and_samples() -> None:
     said = [Rating("ann", (EditKey("X", "s1"),), "overall", 50.0)]
     with pytest.raises(CrevalError, match="no model and sample in common"):
         align(said, metric_scores_from_rows([ScoreRow("s1", "A", "IF", 1.0)]))
@@ -112,7 +112,7 @@ def test_people_and_scores_must_have_something_in_common() -> None:
 
 @pytest.fixture(scope="module")
 def editing() -> Path:
-    """People's ratings of editing models, and judges' scores of the same edits."""
+    """Human ratings of editing models, and judges' scores of the same edits."""
     folder = shared_data.viescore_editing()
     if folder is None:
         pytest.skip(f"needs viescore-editing.tar.xz in {shared_data.SHARED / 'data'}")
@@ -137,7 +137,7 @@ def aligned(editing: Path, task: str, judge: str) -> Alignment:
         ("Subject-Driven_IE", (0.342, 0.227, 0.017)),
     ],
 )
-def test_judges_go_with_people_as_far_as_viescore_reports(
+def test_correlations_of_judges_are_those_that_viescore_reports(
     editing: Path, task: str, expected: tuple[float, ...]
 ) -> None:
     for judge, value in zip(viescore_people.JUDGES, expected, strict=True):
@@ -152,7 +152,7 @@ def test_judges_go_with_people_as_far_as_viescore_reports(
         assert (said.ceiling.over_samples.mean["spearman"].value or 0) > value
 
 
-def test_a_quarter_of_the_ratings_and_all_scores_tell_more_than_the_quarter(editing: Path) -> None:
+def test_scores_narrow_the_interval_of_a_quarter_of_the_ratings(editing: Path) -> None:
     found = aligned(editing, "Text-Guided_IE", "gpt4o")
     scores, units = found.scores.oriented_values("O"), found.scores.clusters
     people: dict[tuple[str, str], list[float]] = {}

@@ -23,15 +23,15 @@ def test_pearsons_is_that_of_fishers_z() -> None:
         assert interval_over_models("pearson", value, models) == pytest.approx((low, high), abs=0.05)
 
 
-def test_a_perfect_order_of_six_models_leaves_much_open() -> None:
+def test_a_perfect_order_of_six_models_has_a_wide_interval() -> None:
     low, high = interval_over_models("spearman", 1.0, 6)
     assert 0.5 < low < 0.8
     assert high == 1.0
-    # One of 720 orders is perfect: with so many models nothing but a high correlation gives it.
+    # Only one of 720 orders is perfect, so a low correlation rarely produces it.
     assert interval_over_models("kendall", 1.0, 12)[0] > 0.8
 
 
-def test_worst_is_best_turned_round() -> None:
+def test_the_interval_is_symmetric() -> None:
     for kind in KINDS:
         low, high = interval_over_models(kind, 0.6, 7)
         back = interval_over_models(kind, -0.6, 7)
@@ -59,7 +59,7 @@ def covered(kind: str, models: int, latent: float, runs: int) -> float:
 
 
 @pytest.mark.parametrize("kind", sorted(KINDS))
-def test_intervals_over_models_hold_the_truth(kind: str) -> None:
+def test_intervals_over_models_cover(kind: str) -> None:
     assert covered(kind, 6, 0.8, 300) >= 0.91
 
 
@@ -67,5 +67,5 @@ def test_intervals_over_models_hold_the_truth(kind: str) -> None:
 @pytest.mark.parametrize("kind", sorted(KINDS))
 @pytest.mark.parametrize("models", [4, 6, 12])
 @pytest.mark.parametrize("latent", [0.0, 0.6, 0.95])
-def test_intervals_over_models_hold_the_truth_in_many_runs(kind: str, models: int, latent: float) -> None:
+def test_intervals_over_models_cover_in_many_runs(kind: str, models: int, latent: float) -> None:
     assert covered(kind, models, latent, 2000) >= 0.935

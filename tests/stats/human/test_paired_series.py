@@ -43,7 +43,7 @@ def test_correlations_of_models_are_averaged_through_fishers_z() -> None:
         assert low < value < high
 
 
-def test_what_hardly_varies_is_named_and_left_out() -> None:
+def test_series_with_too_little_variation_are_skipped_by_name() -> None:
     generator = np.random.default_rng(2)
     people, scores = generator.normal(size=(2, 3, 40))
     people[0, 4:] = 0.0
@@ -64,7 +64,7 @@ def test_models_means_are_correlated_with_an_interval_over_models() -> None:
     assert correlate_means(people[:2], scores[:2])["pearson"].value is None
 
 
-def test_a_comparison_is_right_where_the_better_edit_has_the_better_score() -> None:
+def test_a_comparison_is_right_if_the_better_edit_has_the_better_score() -> None:
     people = np.array([[1.0, 1.0, 5.0, 2.0], [2.0, 1.0, 1.0, np.nan], [3.0, 1.0, 3.0, 1.0]])
     scores = np.array([[1.0, 9.0, 3.0, 2.0], [5.0, 2.0, 3.0, 1.0], [4.0, 1.0, 1.0, 1.0]])
     pairs = comparisons_from_ratings(people, scores)
@@ -74,7 +74,7 @@ def test_a_comparison_is_right_where_the_better_edit_has_the_better_score() -> N
     assert pairwise_accuracy(pairs, np.arange(4)).value == pytest.approx(4.5 / 7)
 
 
-def test_choices_of_one_pair_of_edits_are_averaged() -> None:
+def test_preferences_between_one_pair_of_edits_are_averaged() -> None:
     scores = np.array([[1.0, 4.0], [2.0, np.nan]])
     said = [Preference(0, 0, 0, 1, -1.0), Preference(1, 0, 0, 1, 0.0), Preference(0, 1, 0, 1, 1.0)]
     pairs = comparisons_from_preferences(said, scores)
@@ -85,7 +85,7 @@ def test_choices_of_one_pair_of_edits_are_averaged() -> None:
 
 
 def made(generator: np.random.Generator, samples: int) -> tuple[Floats, Floats]:
-    """Four models that share what is hard about a sample; people in steps, scores with noise."""
+    """Four models with the same hard samples; ratings in steps, scores with noise."""
     good = generator.normal(size=(4, samples)) + 0.7 * generator.normal(size=samples)
     said = np.round(2 * (good + 0.5 * generator.normal(size=(4, samples))))
     return said, good + np.array([[0.5], [1.0], [1.5], [2.0]]) * generator.normal(size=(4, samples))
@@ -106,12 +106,12 @@ def covered(runs: int, resamples: int) -> float:
     return hits / runs
 
 
-def test_the_interval_of_the_average_holds_the_truth() -> None:
+def test_the_interval_of_the_average_covers() -> None:
     assert covered(200, 200) >= 0.90
 
 
 @pytest.mark.study
-def test_the_interval_of_the_average_holds_the_truth_in_many_runs() -> None:
+def test_the_interval_of_the_average_covers_in_many_runs() -> None:
     assert 0.935 <= covered(2000, 500) <= 0.97
 
 

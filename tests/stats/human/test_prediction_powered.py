@@ -12,7 +12,7 @@ Made = Callable[[np.random.Generator, int], tuple[Floats, Floats]]
 
 
 def made(generator: np.random.Generator, size: int) -> tuple[Floats, Floats]:
-    """People's ratings in percent, a third of them zero, and a judge's from 0 to 10."""
+    """Human ratings in percent, a third of them zero, and a judge's scores from 0 to 10."""
     good = generator.normal(0, 1, size)
     said = np.clip(np.round(2 * (0.8 + good + generator.normal(0, 0.4, size))), 0, 4) * 25
     return said, np.clip(np.round(5 + 2 * good + generator.normal(0, 1.5, size)), 0, 10)
@@ -22,14 +22,14 @@ def rated(values: Floats, few: int) -> Floats:
     return np.where(np.arange(len(values)) < few, values, np.nan)
 
 
-def test_it_is_what_ppi_python_finds() -> None:
+def test_the_mean_is_that_of_ppi_python() -> None:
     ppi = pytest.importorskip("ppi_py")
     generator = np.random.default_rng(2)
     for few in (40, 200, 800):
         ratings, scores = made(generator, 2000)
         found = predict_mean_rating("A", rated(ratings, few), scores, np.arange(2000))
         y, seen, unseen = ratings[:few], scores[:few], scores[few:]
-        # Weighted by the library itself, within the bounds of 0 and 1 that it sets.
+        # With the library's own weight, which it clips to the range from 0 to 1.
         near = ppi.ppi_mean_pointestimate(y, 10 * seen, 10 * unseen)
         assert found.predicted.value == pytest.approx(float(near[0]), abs=0.15)
         same = ppi.ppi_mean_pointestimate(y, seen, unseen, lam=found.weight)
@@ -38,7 +38,7 @@ def test_it_is_what_ppi_python_finds() -> None:
         assert found.predicted.width == pytest.approx(high[0] - low[0], rel=0.06)
 
 
-def test_the_ratings_alone_give_students_interval_moved_by_their_skewness() -> None:
+def test_ratings_alone_have_students_interval_corrected_for_skewness() -> None:
     stats = pytest.importorskip("scipy.stats")
     ratings, scores = made(np.random.default_rng(3), 300)
     found = predict_mean_rating("A", rated(ratings, 60), scores, np.arange(300))
@@ -52,7 +52,7 @@ def test_the_ratings_alone_give_students_interval_moved_by_their_skewness() -> N
     assert found.interval_reduction > 0.1
 
 
-def test_scores_that_say_nothing_leave_the_ratings_alone() -> None:
+def test_constant_scores_do_not_change_the_estimate() -> None:
     ratings, _ = made(np.random.default_rng(4), 300)
     found = predict_mean_rating("A", rated(ratings, 60), np.full(300, 7.0), np.arange(300))
     assert found.weight == 0.0
@@ -62,14 +62,14 @@ def test_scores_that_say_nothing_leave_the_ratings_alone() -> None:
     assert (everything.rated, everything.scored) == (300, 300)
 
 
-def test_a_score_whose_direction_is_down_helps_as_much() -> None:
+def test_negated_scores_narrow_the_interval_as_much() -> None:
     ratings, scores = made(np.random.default_rng(5), 400)
     up = predict_mean_rating("A", rated(ratings, 80), scores, np.arange(400))
     down = predict_mean_rating("A", rated(ratings, 80), -3 * scores, np.arange(400))
     assert down.predicted == pytest.approx(up.predicted)
 
 
-def test_edits_of_one_image_count_together() -> None:
+def test_edits_of_one_image_are_a_cluster() -> None:
     ratings, scores = made(np.random.default_rng(6), 100)
     four, judged = (np.repeat(values, 4) for values in (rated(ratings, 40), scores))
     apart = predict_mean_rating("A", four, judged, np.arange(400))
@@ -79,8 +79,8 @@ def test_edits_of_one_image_count_together() -> None:
     assert alike.predicted.width == pytest.approx(2 * apart.predicted.width, rel=0.1)
 
 
-def test_few_or_equal_ratings_give_no_interval_to_trust() -> None:
-    assert "only 18 of the at least 30 rated edits" in unreliable_reason(np.arange(18.0))
+def test_few_or_equal_ratings_have_no_reliable_interval() -> None:
+    assert "only 18 rated edits, at least 30" in unreliable_reason(np.arange(18.0))
     flat = np.zeros(90)
     flat[:4] = 50.0
     assert unreliable_reason(flat) == "all but 4 of 90 ratings are the same"
@@ -94,14 +94,14 @@ def test_few_or_equal_ratings_give_no_interval_to_trust() -> None:
 
 
 def skewed(generator: np.random.Generator, size: int) -> tuple[Floats, Floats]:
-    """A model that mostly fails: four ratings of five are zero."""
+    """Ratings of a model that mostly fails: four of five are zero."""
     works = generator.random(size) < 0.2
     said = np.where(works, generator.choice([25.0, 50.0, 75.0, 100.0], size), 0.0)
     return said, np.clip(said / 20 + generator.normal(1, 1.5, size) + works, 0, 10)
 
 
 def covered(runs: int, few: int, of: Made = made) -> float:
-    """How often the interval holds the truth, of those that are given."""
+    """Return the coverage of the intervals that exist."""
     truth = of(np.random.default_rng(0), 500_000)[0].mean()
     generator, hits = np.random.default_rng(7), []
     for _ in range(runs):
@@ -114,12 +114,12 @@ def covered(runs: int, few: int, of: Made = made) -> float:
 
 
 @pytest.mark.parametrize("of", [made, skewed])
-def test_predicted_intervals_hold_the_truth(of: Made) -> None:
+def test_predicted_intervals_cover(of: Made) -> None:
     assert covered(400, 60, of) >= 0.91
 
 
 @pytest.mark.study
 @pytest.mark.parametrize("few", [MIN_RATED, 60, 150])
 @pytest.mark.parametrize("of", [made, skewed])
-def test_predicted_intervals_hold_the_truth_in_many_runs(few: int, of: Made) -> None:
+def test_predicted_intervals_cover_in_many_runs(few: int, of: Made) -> None:
     assert 0.935 <= covered(2000, few, of) <= 0.98

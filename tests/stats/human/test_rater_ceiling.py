@@ -22,7 +22,7 @@ def drawn(samples: int = SAMPLES, resamples: int = 300, seed: int = 0) -> Cluste
 
 
 def ratings(generator: np.random.Generator, samples: int = SAMPLES, noise: float = 0.7) -> Floats:
-    """Three raters, two models."""
+    """Ratings of two models by three raters."""
     good = generator.normal(size=(2, samples))
     return np.round(2 * (good + noise * generator.normal(size=(3, 2, samples))))
 
@@ -45,7 +45,7 @@ def test_alpha_is_krippendorffs() -> None:
     assert compute_rater_alpha(word, drawn()).value == pytest.approx(expected, abs=1e-9)
 
 
-def test_each_person_is_held_against_the_mean_of_the_others() -> None:
+def test_each_rater_is_compared_with_the_mean_of_the_others() -> None:
     values = ratings(np.random.default_rng(2))
     found = compute_rater_ceiling(HumanScores("x", ("ann", "bob", "eve"), values), scores(), drawn())
     assert found is not None
@@ -58,7 +58,7 @@ def test_each_person_is_held_against_the_mean_of_the_others() -> None:
     assert found.accuracy.value > 0.7
 
 
-def test_choices_are_held_against_those_of_the_others() -> None:
+def test_preferences_are_compared_with_those_of_the_others() -> None:
     generator = np.random.default_rng(3)
     good = generator.normal(size=SAMPLES)
     said = np.sign(good + 0.5 * generator.normal(size=(3, SAMPLES)))
@@ -73,7 +73,7 @@ def test_choices_are_held_against_those_of_the_others() -> None:
     assert found.accuracy.value == pytest.approx(np.concatenate(right).mean())
 
 
-def test_people_who_share_no_edit_have_no_ceiling() -> None:
+def test_no_ceiling_if_raters_share_no_edit() -> None:
     values = ratings(np.random.default_rng(4))
     values[0, :, ::2] = np.nan
     values[1, :, 1::2] = np.nan
@@ -82,7 +82,7 @@ def test_people_who_share_no_edit_have_no_ceiling() -> None:
 
 
 def covered(runs: int, resamples: int) -> list[float]:
-    """How often the intervals of alpha, and of one person against the others, hold the truth."""
+    """Return the coverage of the intervals of alpha and of the correlation of one rater with the others."""
     raters = ("1", "2", "3")
     many = ratings(np.random.default_rng(0), 60_000)
     alphas = compute_rater_alpha(HumanScores("x", raters, many), drawn(60_000, 2)).value or 0.0
@@ -101,10 +101,10 @@ def covered(runs: int, resamples: int) -> list[float]:
     return hits
 
 
-def test_intervals_between_people_hold_the_truth() -> None:
+def test_intervals_between_raters_cover() -> None:
     assert min(covered(150, 200)) >= 0.89
 
 
 @pytest.mark.study
-def test_intervals_between_people_hold_the_truth_in_many_runs() -> None:
+def test_intervals_between_raters_cover_in_many_runs() -> None:
     assert min(covered(2000, 500)) >= 0.935

@@ -25,7 +25,7 @@ ROWS = [
 ]
 
 
-def test_scores_lie_by_metric_model_and_sample() -> None:
+def test_scores_have_the_axes_metric_model_sample() -> None:
     scores = metric_scores_from_rows(ROWS, lower_is_better=["PQ"])
     np.testing.assert_array_equal(scores.oriented_values("IF"), [[4.0, 1.0], [9.0, np.nan]])
     np.testing.assert_array_equal(scores.oriented_values("PQ"), [[-16.0, np.nan], [-0.0, np.nan]])
@@ -33,7 +33,7 @@ def test_scores_lie_by_metric_model_and_sample() -> None:
     assert len(set(scores.clusters)) == 2
 
 
-def test_samples_of_one_image_belong_together() -> None:
+def test_samples_of_one_image_are_a_cluster() -> None:
     rows = [ScoreRow(f"s{n}", "A", "IF", 1.0, source) for n, source in enumerate(["p", "q", "p", ""])]
     units = metric_scores_from_rows(rows).clusters
     assert units[0] == units[2]
@@ -48,7 +48,7 @@ def test_metrics_have_an_arithmetic_and_a_geometric_mean() -> None:
     np.testing.assert_allclose(scores.oriented_values("mean of IF, PQ, geometric")[:, 0], [8.0, 0.0])
 
 
-def test_a_run_brings_its_composite_and_the_geometric_mean(small_run: Run) -> None:
+def test_a_run_has_its_composite_and_the_geometric_mean(small_run: Run) -> None:
     scores = metric_scores_from_table(build_score_table(small_run))
     assert scores.metrics == ("IF", "VC", "VQ", "S", "S, geometric")
     assert scores.weights == {"IF": 0.4, "VC": 0.4, "VQ": 0.2}
@@ -59,7 +59,7 @@ def test_a_run_brings_its_composite_and_the_geometric_mean(small_run: Run) -> No
     np.testing.assert_allclose(scores.oriented_values("S, geometric"), expected)
 
 
-def test_means_that_differ_by_rounding_only_are_the_same() -> None:
+def test_means_that_differ_only_by_rounding_are_equal() -> None:
     said = [100 * (rating - 1) / 6 for rating in (1, 1, 6, 1, 2, 5)]
     ratings = np.array(said).reshape(2, 3).T[:, None, :]
     assert len(np.unique(ratings.mean(axis=0))) == 2
@@ -67,7 +67,7 @@ def test_means_that_differ_by_rounding_only_are_the_same() -> None:
     assert len(np.unique(word.mean_over_raters())) == 1
 
 
-def test_what_has_no_score_is_counted_by_name() -> None:
+def test_ratings_without_a_score_are_counted_by_name() -> None:
     said = [
         Rating("ann", (EditKey("A", "s1"),), "IF", 50.0),
         Rating("bob", (EditKey("A", "s1"),), "IF", 100.0),

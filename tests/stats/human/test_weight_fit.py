@@ -16,7 +16,7 @@ GIVEN = {"IF": 0.4, "VC": 0.4, "VQ": 0.2}
 
 
 def scores(values: Floats) -> MetricScores:
-    """Scores with the axes metric, model, sample."""
+    """Scores from values with the axes metric, model, sample."""
     _, models, samples = values.shape
     names = tuple(f"s{n}" for n in range(samples))
     units = np.arange(samples)
@@ -65,7 +65,7 @@ def test_no_weight_is_negative() -> None:
     assert best == pytest.approx(plain / plain.sum(), abs=1e-6)
 
 
-def test_weights_that_are_already_best_are_not_beaten_on_new_samples() -> None:
+def test_optimal_weights_are_not_beaten_on_new_samples() -> None:
     generator = np.random.default_rng(3)
     values = generator.normal(60, 20, (3, 4, 150))
     share = np.array([0.4, 0.4, 0.2])
@@ -76,7 +76,7 @@ def test_weights_that_are_already_best_are_not_beaten_on_new_samples() -> None:
     assert found.difference.low < 0.01
 
 
-def test_weights_from_choices() -> None:
+def test_weights_from_preferences() -> None:
     generator = np.random.default_rng(4)
     values = generator.normal(60, 20, (3, 2, 400))
     apart = np.einsum("k,ks->s", TRUTH, values[:, 0] - values[:, 1]) + generator.normal(0, 8, 400)
@@ -97,7 +97,7 @@ def test_few_samples_have_no_best_weights() -> None:
 
 
 def covered(runs: int, resamples: int) -> list[float]:
-    """How often the intervals hold the weights, and the gain from them on 100,000 new samples."""
+    """Return the coverage of the intervals of the weights, and of their gain on 100,000 new samples."""
     many, said = made(np.random.default_rng(0), 25_000)
     given = np.array([GIVEN[name] for name in PARTS])
 
@@ -121,10 +121,10 @@ def covered(runs: int, resamples: int) -> list[float]:
     return hits
 
 
-def test_weights_intervals_hold_the_truth() -> None:
+def test_intervals_of_weights_cover() -> None:
     assert min(covered(150, 200)) >= 0.89
 
 
 @pytest.mark.study
-def test_weights_intervals_hold_the_truth_in_many_runs() -> None:
+def test_intervals_of_weights_cover_in_many_runs() -> None:
     assert min(covered(2000, 500)) >= 0.935

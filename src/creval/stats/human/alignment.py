@@ -1,4 +1,4 @@
-"""Automatic scores held against what people say."""
+"""Comparison of automatic scores with human ratings."""
 
 from __future__ import annotations
 
@@ -39,16 +39,16 @@ from creval.stats.human.weight_fit import FittedWeights, fit_weights
 from creval.stats.intervals import Estimate, clustered_proportion
 from creval.stats.score_table import Floats
 
-_EQUAL = 1e-9  # correlations that are the same
+_EQUAL = 1e-9  # tolerance for equal correlations
 
 
 @dataclass(frozen=True)
 class MetricAlignment:
-    """One automatic metric beside one thing that people said.
+    """Agreement of one automatic metric with one kind of human rating.
 
-    `over_models` is over models' means, `over_samples` over samples: within each model (for choices, within
-    each two models, of the scores' difference), averaged. `accuracy` is the share of comparisons,
-    of those that people decide, in which the better score is that of the better edit.
+    `over_models` is over models' means. `over_samples` is over the samples of each model, averaged; for preferences,
+    over the score differences of each pair of models. `accuracy` is the share of comparisons decided by people
+    in which the better edit has the better score.
     """
 
     metric: str
@@ -60,7 +60,7 @@ class MetricAlignment:
 
 
 class WinRate(NamedTuple):
-    """The share of comparisons won, ties counted half: for people, and for the scores."""
+    """Share of comparisons won, according to people and according to the scores. Ties count half."""
 
     people: Estimate
     scores: Estimate
@@ -68,11 +68,11 @@ class WinRate(NamedTuple):
 
 @dataclass(frozen=True)
 class RatingAlignment:
-    """One thing that people said, and all that is held against it.
+    """One kind of human rating and the metrics compared with it.
 
-    `main_metric` is the metric that stands for it: by it `predictions` tells what people would say of all
-    edits, and beside it stand the shares of comparisons won, by model (`model_wins`) and by the first of
-    every two models (`pair_wins`).
+    `main_metric` is the metric that corresponds to it. From its scores come the `predictions` of the mean human
+    rating of all edits, and the shares of comparisons won: by model (`model_wins`), and by the first model of each
+    pair (`pair_wins`).
     """
 
     metric: str
@@ -90,7 +90,7 @@ class RatingAlignment:
 
 @dataclass(frozen=True)
 class Alignment:
-    """All that people said, beside the scores."""
+    """Comparison of all kinds of human ratings with the scores."""
 
     scores: MetricScores
     rating_alignments: tuple[RatingAlignment, ...]
@@ -98,19 +98,20 @@ class Alignment:
 
 
 def align(ratings: Sequence[Rating], scores: MetricScores, *, resamples: int = 2_000, seed: int = 0) -> Alignment:
-    """Hold scores against people.
+    """Compare scores with human ratings.
 
-    What people said is held against the metric of the same name or, where there is none, against every metric. What
-    they said of models, and of no sample, is held against models' means. Where people rated several metrics of a file
-    by name, and something else besides, the metrics' arithmetic and geometric mean are held against that too.
+    - Ratings are compared with the metric of the same name or, if there is none, with every metric.
+    - Ratings of whole models (without a sample) are compared with models' means.
+    - If some ratings are named after several metrics of a file and others are not, the others are also compared with
+      the arithmetic and the geometric mean of those metrics.
     """
     if "" not in scores.samples and not any(edit.sample for r in ratings for edit in r.edits):
         scores = average_over_samples(scores)
     found, unmatched = collect_human_scores(ratings, scores)
     if not found:
         raise CrevalError(
-            "people and scores have no model and sample in common. The models scored are "
-            f"{', '.join(scores.models[:5])}; a sample is called {scores.samples[0]!r}."
+            "ratings and scores have no model and sample in common. Scored models: "
+            f"{', '.join(scores.models[:5])}. A scored sample: {scores.samples[0]!r}."
         )
     named = [word.metric for word in found if word.metric in scores.metrics]
     if len(scores.weights) < 2 and 2 <= len(named) < len(found):
@@ -141,7 +142,7 @@ def _align_rating(human_scores: HumanScores, scores: MetricScores, resamples: Cl
 
 
 def _predict_means(human_scores: HumanScores, metric: str, scores: MetricScores) -> list[PredictedMean]:
-    """Return what people would say of every edit that has a score, by model."""
+    """Predict the mean human rating of each model's edits that have a score."""
     people, values = human_scores.mean_over_raters(), scores.oriented_values(metric)
     found = []
     for at, name in enumerate(scores.models):
@@ -154,7 +155,7 @@ def _predict_means(human_scores: HumanScores, metric: str, scores: MetricScores)
 def align_metric(
     human_scores: HumanScores, metric: str, scores: MetricScores, resamples: ClusterResamples
 ) -> MetricAlignment:
-    """Return a metric beside what people said of one thing."""
+    """Compare a metric with one kind of human rating."""
     values = scores.oriented_values(metric)
     if human_scores.is_preference:
         pairs = comparisons_from_preferences(human_scores.preferences, values)
@@ -175,10 +176,10 @@ def align_metric(
 
 
 def indistinguishable_from_best(aligned: Sequence[MetricAlignment]) -> list[str]:
-    """Return the metrics that may go best with people: the one that does here, and those not decidedly below it.
+    """Return the metric that correlates best with people, and those that are not significantly worse.
 
-    Over samples, means of the rank correlations over the series that all have, by paired resamples; over models, where
-    there are none, by intervals that do not overlap.
+    Compares mean rank correlations over the series that all metrics have, by paired resamples. If there are no such
+    series, compares the intervals of the correlations over models: worse are those below the interval of the best.
     """
     common = set.intersection(*(set(one.over_samples.by_series) for one in aligned)) if aligned else set()
     if common:
@@ -195,7 +196,7 @@ def indistinguishable_from_best(aligned: Sequence[MetricAlignment]) -> list[str]
 
 
 def win_shares(preferences: Floats, pairs: EditComparisons, models: int) -> Floats:
-    """Return the share of a model's comparisons that it wins, ties counted half; NaN without any."""
+    """Return the share of its comparisons that each model wins; NaN without comparisons. Ties count half."""
     won, of = np.zeros(models), np.zeros(models)
     half = np.sign(preferences) / 2
     for at, sign in ((pairs.first, 1), (pairs.second, -1)):
@@ -215,7 +216,7 @@ def _compared_means(pairs: EditComparisons, values: Floats) -> Floats:
 def win_rates(
     human_scores: HumanScores, metric: str, scores: MetricScores
 ) -> tuple[dict[str, WinRate], dict[str, WinRate]]:
-    """Return the share of its comparisons that each model wins; and the first of every two models."""
+    """Return the share of comparisons won by each model, and by the first model of each pair."""
     pairs = comparisons_from_preferences(human_scores.preferences, scores.oriented_values(metric))
     ones, twos = {}, {}
     for at, name in enumerate(scores.models):
@@ -229,7 +230,7 @@ def win_rates(
 
 
 def _win_rate(pairs: EditComparisons, sign: Floats, scores: MetricScores) -> WinRate:
-    """Return the share won where the sign is not 0: of the first edit where it is 1, else the second."""
+    """Return the share won over comparisons with a sign: of the first edit if it is 1, of the second if it is -1."""
     here = sign != 0
     units = scores.clusters[pairs.samples[here]]
     won = ((sign * np.sign(of))[here] / 2 + 0.5 for of in (pairs.people, pairs.scores))

@@ -1,7 +1,7 @@
-"""How sure a correlation over a handful of models is.
+"""Intervals of correlations over few models.
 
-Resampling the samples would not tell: the scatter of the models' means lowers the correlation, and
-a resample scatters more. So the models are taken as drawn from others like them.
+A bootstrap over samples would be biased: noise in the models' means lowers the correlation, and
+a resample has more noise. Instead, the models count as a random sample of a population of models.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ from creval.stats.correlation import rowwise_kendall
 from creval.stats.score_table import Floats
 
 MIN_MODELS = 4
-"""Models below which there is no interval: three are in order by chance too often."""
+"""Fewest models for an interval: three are in order by chance too often."""
 _DRAWS = 4_000
 _LATENT_GRID = np.tanh(np.linspace(-4.0, 4.0, 81))
 _TAIL_PROBABILITY = 0.025
 
 
 def interval_over_models(kind: str, value: float, models: int) -> tuple[float, float]:
-    """Return the 95 % interval of a correlation over so many models; NaN where they are too few.
+    """Return the 95 % interval of a correlation over `models` models; NaN if there are too few.
 
-    It holds the correlations under which one as high, and one as low, as this is seen in more than 2.5 % of all draws
-    of so many models, whose means follow a normal distribution in two dimensions. So it exists for perfect orders
-    too, and holds the truth at least as often as it says.
+    The interval inverts a test. It contains each correlation for which more than 2.5 % of simulated draws are at
+    least as high as `value`, and more than 2.5 % at least as low. A draw has `models` points of a bivariate normal
+    distribution. The interval exists for perfect correlations too, and its coverage is at least 95 %.
     """
     if models < MIN_MODELS or math.isnan(value):
         return np.nan, np.nan
@@ -52,13 +52,13 @@ def _from_latent(kind: str, latent: float) -> float:
 
 @lru_cache(maxsize=64)
 def _simulate_correlations(kind: str, models: int) -> Floats:
-    """Return what is seen under each latent correlation, by the same draws; axes correlation, draw."""
+    """Return simulated correlations for each latent correlation, from the same draws; axes correlation, draw."""
     x, other = np.random.default_rng(0).standard_normal((2, _DRAWS, models))
     return np.stack([_rowwise_correlation(kind, x, r * x + math.sqrt(1 - r * r) * other) for r in _LATENT_GRID])
 
 
 def _rowwise_correlation(kind: str, x: Floats, y: Floats) -> Floats:
-    """Return the correlation of each row of values that are all different."""
+    """Return the correlation of each row. All values of a row must be distinct."""
     if kind == "kendall":
         return rowwise_kendall(x, y)
     if kind == "spearman":

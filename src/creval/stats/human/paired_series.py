@@ -1,4 +1,4 @@
-"""What belongs together, sample by sample, and how it goes together."""
+"""Paired series of human ratings and metric scores (by model or model pair), and their correlations."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from creval.stats.intervals import NO_ESTIMATE, Estimate, clustered_proportion, 
 from creval.stats.score_table import Floats, Integers
 
 MIN_VALUES = 10
-"""Values below which there is no correlation over samples."""
+"""Fewest values for a correlation over samples."""
 
 CorrelationEstimates = Mapping[str, Estimate]
 """By correlation: pearson, spearman, kendall."""
@@ -27,7 +27,7 @@ NO_CORRELATIONS: CorrelationEstimates = dict.fromkeys(CORRELATIONS, NO_ESTIMATE)
 
 
 class PairedSeries(NamedTuple):
-    """People's values and scores, sample by sample, of one model or of two models' differences."""
+    """Human ratings and scores by sample: of one model, or differences between two models."""
 
     name: str
     people: Floats
@@ -36,7 +36,10 @@ class PairedSeries(NamedTuple):
 
 
 class EditComparisons(NamedTuple):
-    """Comparisons of two edits of a sample: what people say, from -1 to 1 or in percent, and the scores' difference."""
+    """Comparisons of two edits of a sample.
+
+    `people` are preferences from -1 to 1, or differences of ratings in percent; `scores` differences of scores.
+    """
 
     first: Integers
     second: Integers
@@ -46,7 +49,7 @@ class EditComparisons(NamedTuple):
 
 
 def series_by_model(people: Floats, scores: Floats, models: Sequence[str]) -> list[PairedSeries]:
-    """Return a series for each model, of the samples that have both; axes model, sample."""
+    """Return a series for each model, of the samples with a rating and a score. The axes are model, sample."""
     both = ~np.isnan(people) & ~np.isnan(scores)
     return [
         PairedSeries(name, people[at, both[at]], scores[at, both[at]], np.flatnonzero(both[at]))
@@ -55,7 +58,7 @@ def series_by_model(people: Floats, scores: Floats, models: Sequence[str]) -> li
 
 
 def series_by_model_pair(pairs: EditComparisons, models: Sequence[str]) -> list[PairedSeries]:
-    """Return a series for every two models."""
+    """Return a series for each pair of models."""
     return [
         PairedSeries(f"{models[one]} / {models[two]}", pairs.people[here], pairs.scores[here], pairs.samples[here])
         for one, two, here in split_by_models(pairs)
@@ -63,13 +66,13 @@ def series_by_model_pair(pairs: EditComparisons, models: Sequence[str]) -> list[
 
 
 def split_by_models(pairs: EditComparisons) -> Iterator[tuple[int, int, NDArray[np.bool_]]]:
-    """Yield every two models that are compared, and which comparisons are theirs."""
+    """Yield each pair of models that are compared, with a mask of their comparisons."""
     for one, two in sorted(set(zip(pairs.first.tolist(), pairs.second.tolist(), strict=True))):
         yield one, two, (pairs.first == one) & (pairs.second == two)
 
 
 def comparisons_from_ratings(people: Floats, scores: Floats) -> EditComparisons:
-    """Return every two models' edits of a sample that both have ratings and scores."""
+    """Compare the edits of each pair of models, on the samples where both have ratings and scores."""
     both = ~np.isnan(people) & ~np.isnan(scores)
     one, two = np.triu_indices(len(people), 1)
     pair, sample = np.nonzero(both[one] & both[two])
@@ -79,17 +82,17 @@ def comparisons_from_ratings(people: Floats, scores: Floats) -> EditComparisons:
 
 
 def concat_comparisons(several: Sequence[EditComparisons]) -> EditComparisons:
-    """Comparisons put together."""
+    """Concatenate comparisons."""
     return EditComparisons(*(np.concatenate([getattr(pairs, f) for pairs in several]) for f in EditComparisons._fields))
 
 
 def comparisons_from_preferences(preferences: Iterable[Preference], scores: Floats) -> EditComparisons:
-    """Return every two edits that people chose between: the mean of their words."""
-    words: dict[tuple[int, int, int], list[float]] = {}
+    """Return the comparisons of people, with the mean preference over raters."""
+    values: dict[tuple[int, int, int], list[float]] = {}
     for choice in preferences:
-        words.setdefault((choice.first, choice.second, choice.sample), []).append(choice.value)
-    keys = np.array(list(words), dtype=np.int64).reshape(-1, 3)
-    people = np.round([sum(said) / len(said) for said in words.values()], 9)
+        values.setdefault((choice.first, choice.second, choice.sample), []).append(choice.value)
+    keys = np.array(list(values), dtype=np.int64).reshape(-1, 3)
+    people = np.round([sum(of_pair) / len(of_pair) for of_pair in values.values()], 9)
     first, second, sample = keys.T
     apart = scores[first, sample] - scores[second, sample]
     here = ~np.isnan(apart)
@@ -98,9 +101,9 @@ def comparisons_from_preferences(preferences: Iterable[Preference], scores: Floa
 
 @dataclass(frozen=True)
 class SeriesCorrelations:
-    """Correlations in each series, and their mean by Fisher's z; `skipped` are series with too little variation.
+    """Correlations of each series, and their mean by Fisher's z; `skipped` are series with too little variation.
 
-    `ranked` has each series' rank correlation as z: its value, then that of each resample.
+    `ranked` has Fisher's z of each series' rank correlation: the estimate, then that of each resample.
     """
 
     mean: CorrelationEstimates
@@ -110,7 +113,7 @@ class SeriesCorrelations:
 
 
 class ClusterResamples:
-    """How often each sample counts; samples of one image are drawn together."""
+    """Resamples of clusters: samples of one image are drawn together."""
 
     def __init__(self, clusters: Integers, resamples: int, seed: int) -> None:
         self._clusters = clusters
@@ -118,7 +121,7 @@ class ClusterResamples:
         self._counts: Floats | None = None
 
     def counts_for(self, samples: Integers) -> Floats:
-        """Return the counts of these samples; axes draw, value."""
+        """Return how often each of these samples was drawn; axes draw, sample."""
         if self._counts is None:
             groups = [np.arange(int(self._clusters.max(initial=0)) + 1)]
             chunks = list(resample_counts(groups, self._resamples, self._seed))
@@ -127,7 +130,7 @@ class ClusterResamples:
 
 
 def correlate_series(series: Sequence[PairedSeries], resamples: ClusterResamples) -> SeriesCorrelations:
-    """Correlate series, averaging those of one name (a model's raters), with intervals over samples."""
+    """Correlate series, with intervals over samples. Series of one name (a model's raters) are averaged."""
     alike: dict[str, list[PairedSeries]] = {}
     for one in series:
         alike.setdefault(one.name, []).append(one)
@@ -154,20 +157,23 @@ def correlate_series(series: Sequence[PairedSeries], resamples: ClusterResamples
 
 
 def _distinct_values(series: PairedSeries, counts: Floats) -> tuple[Floats, Floats, Floats]:
-    """Return the distinct pairs of values (ratings have few) and their counts: as they are, then by draw."""
+    """Return the distinct pairs of values (ratings have few) and their counts: in the data, then in each draw."""
     counts = np.concatenate([np.ones((1, counts.shape[1])), counts])
     pairs, place = np.unique([series.people, series.scores], axis=1, return_inverse=True)
     return pairs[0], pairs[1], sum_columns(counts, place.reshape(-1))
 
 
 def _drop_degenerate_draws(drawn: Floats) -> Floats:
-    """A value and its draws without those that are perfect only because hardly anything that varies is in them."""
+    """Replace draws by NaN that are perfectly correlated only because few distinct values were drawn.
+
+    The first entry is the estimate itself.
+    """
     empty = (np.abs(drawn) >= PERFECT_CORRELATION) & (np.abs(drawn[0]) < PERFECT_CORRELATION)
     return np.where(empty, np.nan, drawn)
 
 
 def _estimate_from_draws(drawn: Floats, samples: int) -> Estimate:
-    """From a value and the draws behind it."""
+    """Return an estimate from an array of the value and its draws."""
     value = float(drawn[0])
     return make_estimate(value, correlation_interval(value, drawn[1:], samples))
 
@@ -178,7 +184,7 @@ def _is_usable(series: PairedSeries) -> bool:
 
 
 def _has_variation(several: Sequence[PairedSeries]) -> bool:
-    """Return whether enough differs from what is commonest for its scatter to be told."""
+    """Return whether enough values differ from the most common one to estimate their variance."""
     for values in zip(*((one.people, one.scores) for one in several), strict=True):
         together = np.concatenate(values)
         _, sizes = np.unique(together, return_counts=True)
@@ -188,7 +194,7 @@ def _has_variation(several: Sequence[PairedSeries]) -> bool:
 
 
 def correlate_means(people: Floats, scores: Floats) -> CorrelationEstimates:
-    """Return the correlations over models' means, NaN where a model has none."""
+    """Return the correlations over models' means. Models with NaN are left out."""
     here = ~np.isnan(people) & ~np.isnan(scores)
     if here.sum() < 3:
         return NO_CORRELATIONS
@@ -201,7 +207,7 @@ def correlate_means(people: Floats, scores: Floats) -> CorrelationEstimates:
 
 
 def pairwise_accuracy(pairs: EditComparisons, clusters: Integers) -> Estimate:
-    """Return the share of comparisons decided by people that the scores decide alike; equal scores count half."""
+    """Return the share of comparisons decided by people in which the scores agree. Equal scores count half."""
     decided = np.abs(pairs.people) > 1e-9
     agree = np.sign(pairs.people[decided]) * np.sign(pairs.scores[decided])
     return clustered_proportion((agree + 1) / 2, clusters[pairs.samples[decided]])

@@ -1,13 +1,12 @@
-"""What people would say of all edits, from few ratings and many scores.
+"""Mean human rating of all edits, estimated from few ratings and many scores.
 
-Prediction-powered inference (Angelopoulos, Duchi and Zrnic, arXiv 2311.01453) of a mean: of the
-unrated edits' scores, weighted, and of what the ratings of the others differ from theirs,
+Prediction-powered inference (Angelopoulos, Duchi and Zrnic, arXiv 2311.01453) of a mean:
 
     mean = w * mean(score of the unrated) + mean(rating - w * score of the rated)
 
-which is unbiased for every w. The w that makes its variance least is estimated; w = 0 is the mean
-of the ratings alone. A score in any unit will do, and one that is bad costs next to nothing.
-Intervals are Student's, moved towards where ratings are rare.
+This is unbiased for every w. The w with the least variance is estimated; w = 0 is the mean
+of the ratings alone. Scores may have any unit, and bad scores hardly widen the interval.
+Intervals use Student's t, corrected for skewness.
 """
 
 from __future__ import annotations
@@ -21,13 +20,13 @@ from creval.stats.intervals import NO_ESTIMATE, Estimate, cluster_sums, student_
 from creval.stats.score_table import Floats, Integers
 
 MIN_RATED = 30
-"""Rated edits below which no interval can be trusted."""
+"""Fewest rated edits for a reliable interval."""
 MIN_DEVIATING_RATINGS = 5
-"""So many ratings must differ from the commonest one: how far rare ones scatter cannot be told."""
+"""Fewest ratings that must differ from the most common one; otherwise the variance cannot be estimated."""
 
 
 class PredictedMean(NamedTuple):
-    """A model's mean rating in percent: predicted with scores of this `weight`, and from ratings alone (classical)."""
+    """A model's mean rating in percent: predicted with scores of `weight`, and from ratings alone (`classical`)."""
 
     model: str
     predicted: Estimate
@@ -39,15 +38,15 @@ class PredictedMean(NamedTuple):
 
     @property
     def interval_reduction(self) -> float | None:
-        """The share by which the scores make the interval narrower."""
+        """The share by which the scores narrow the interval; None without intervals."""
         one, other = self.predicted.width, self.classical.width
         return None if one is None or not other else 1 - one / other
 
 
 def unreliable_reason(ratings: Floats) -> str:
-    """Return why no interval from these ratings can be trusted; nothing where one can."""
+    """Return why an interval from these ratings would be unreliable; an empty string if it is reliable."""
     if len(ratings) < MIN_RATED:
-        return f"only {len(ratings)} of the at least {MIN_RATED} rated edits that it takes"
+        return f"only {len(ratings)} rated edits, at least {MIN_RATED} are needed"
     _, sizes = np.unique(np.round(ratings, 9), return_counts=True)
     unlike = len(ratings) - int(sizes.max())
     if unlike < MIN_DEVIATING_RATINGS:
@@ -56,7 +55,7 @@ def unreliable_reason(ratings: Floats) -> str:
 
 
 def predict_mean_rating(model: str, ratings: Floats, scores: Floats, clusters: Integers) -> PredictedMean:
-    """Estimate a model's mean rating over all edits with a score; ratings are NaN where there is none."""
+    """Estimate a model's mean rating over all edits with a score. `ratings` is NaN for unrated edits."""
     rated = ~np.isnan(ratings)
     weight = optimal_score_weight(ratings[rated], scores[rated], scores[~rated])
     why = unreliable_reason(ratings[rated])
@@ -66,7 +65,7 @@ def predict_mean_rating(model: str, ratings: Floats, scores: Floats, clusters: I
 
 
 def optimal_score_weight(ratings: Floats, scores: Floats, others: Floats) -> float:
-    """Return the weight of the scores that makes the variance least."""
+    """Return the weight of the scores that minimizes the variance."""
     if len(ratings) < 3 or len(others) < 2:
         return 0.0
     spread = float(np.concatenate([scores, others]).var(ddof=1))
@@ -77,27 +76,26 @@ def optimal_score_weight(ratings: Floats, scores: Floats, others: Floats) -> flo
 
 
 def prediction_powered_mean(ratings: Floats, scores: Floats, clusters: Integers, weight: float) -> Estimate:
-    """Return the mean over all edits when scores weigh so much, with its interval."""
+    """Return the mean over all edits for a weight of the scores, with its interval."""
     rated = ~np.isnan(ratings)
     if not rated.any():
         return NO_ESTIMATE
     left = (ratings - weight * scores)[rated]
     others = weight * scores[~rated]
     value = float(left.mean()) + (float(others.mean()) if weight else 0.0)
-    lost = 2 if weight else 1  # what was estimated: the mean, and the weight
+    lost = 2 if weight else 1  # degrees of freedom: the mean, and the weight
     if len(left) <= lost:
         return Estimate(value)
-    # How far each edit pulls the estimate.
-    pull = np.zeros(len(ratings))
-    pull[rated] = (left - left.mean()) / math.sqrt(len(left) * (len(left) - lost))
+    influence = np.zeros(len(ratings))
+    influence[rated] = (left - left.mean()) / math.sqrt(len(left) * (len(left) - lost))
     if weight:
-        pull[~rated] = (others - others.mean()) / math.sqrt(len(others) * (len(others) - 1))
-    together = cluster_sums(pull, clusters)
+        influence[~rated] = (others - others.mean()) / math.sqrt(len(others) * (len(others) - 1))
+    together = cluster_sums(influence, clusters)
     freedom = max(len(np.unique(clusters[rated])) - lost, 1)
     times, variance = student_quantile(freedom), float((together**2).sum())
     if variance == 0:
         return Estimate(value, value, value)
     reach = times * math.sqrt(variance)
-    # Where few ratings are high the mean is more often too low than too high (Johnson, 1978).
-    moved = float((together**3).sum()) / (6 * variance) * (1 + 2 * times**2)
-    return Estimate(value, value + moved - reach, value + moved + reach)
+    # Correct for skewness: if few ratings are high, the mean is more often too low than too high (Johnson, 1978).
+    shift = float((together**3).sum()) / (6 * variance) * (1 + 2 * times**2)
+    return Estimate(value, value + shift - reach, value + shift + reach)

@@ -1,4 +1,4 @@
-"""How well people go with each other: as far as a metric would that is one more person."""
+"""Human ceiling: agreement of each rater with the mean of the others."""
 
 from __future__ import annotations
 
@@ -29,7 +29,10 @@ from creval.stats.intervals import NO_ESTIMATE, Estimate, make_estimate
 
 @dataclass(frozen=True)
 class RaterCeiling:
-    """How well one person agrees with the others, which a metric passes only if it scatters less than a person does."""
+    """Agreement of one rater with the mean of the others.
+
+    A metric can exceed it only if its scores are less noisy than the ratings of one person.
+    """
 
     rater_count: int
     over_samples: SeriesCorrelations
@@ -40,7 +43,7 @@ class RaterCeiling:
 def compute_rater_ceiling(
     human_scores: HumanScores, scores: MetricScores, resamples: ClusterResamples
 ) -> RaterCeiling | None:
-    """Return how well each person goes with the mean of the others; none where nobody shares an edit."""
+    """Correlate each rater with the mean of the others. Returns None if no two raters rated the same edit."""
     found: list[PairedSeries] = []
     pairs: list[EditComparisons] = []
     for at in range(len(human_scores.raters)):
@@ -71,7 +74,7 @@ def compute_rater_ceiling(
 
 
 def compute_rater_alpha(human_scores: HumanScores, resamples: ClusterResamples) -> Estimate:
-    """Krippendorff's alpha for interval data."""
+    """Return Krippendorff's alpha for interval data."""
     said: dict[tuple[int, ...], list[float]] = {}
     if human_scores.is_preference:
         for choice in human_scores.preferences:

@@ -1,4 +1,4 @@
-"""What people said beside what metrics scored, as arrays over the same models and samples."""
+"""Human ratings and metric scores as arrays over the same models and samples."""
 
 from __future__ import annotations
 
@@ -16,11 +16,10 @@ from creval.stats.score_table import Floats, Integers, ScoreTable
 
 @dataclass(frozen=True)
 class MetricScores:
-    """Automatic scores: `values` has the axes metric, model, sample, NaN where there is none.
+    """Automatic scores: `values` has the axes metric, model, sample; NaN is a missing score.
 
-    `main_metric` is the metric that speaks where people rated something that no metric is named after;
-    `weights` are those of the metrics that it is made of. `clusters` tells which samples are of one
-    image. `lower_is_better` are the metrics of which less is better.
+    Ratings are compared with the metric of the same name, otherwise with `main_metric`, the weighted mean of the
+    metrics in `weights`. `clusters` has each sample's cluster: samples of one image share one.
     """
 
     metrics: tuple[str, ...]
@@ -33,13 +32,13 @@ class MetricScores:
     lower_is_better: frozenset[str] = frozenset()
 
     def oriented_values(self, metric: str) -> Floats:
-        """Return a metric's scores, turned so that more is better; axes model, sample."""
+        """Return a metric's scores, negated if lower is better; axes model, sample."""
         values: Floats = self.values[self.metrics.index(metric)]
         return -values if metric in self.lower_is_better else values
 
 
 def metric_scores_from_table(table: ScoreTable) -> MetricScores:
-    """Return a run's scores; beside a weighted mean of metrics stands the geometric one."""
+    """Return a run's scores. If the composite has several metrics, add their geometric mean."""
     card = table.schema
     scores = MetricScores(
         metrics=card.columns,
@@ -55,7 +54,7 @@ def metric_scores_from_table(table: ScoreTable) -> MetricScores:
 
 
 def metric_scores_from_rows(rows: Sequence[ScoreRow], lower_is_better: Iterable[str] = ()) -> MetricScores:
-    """Return the scores of a file; the first metric in it is the main one."""
+    """Return the scores of a file. Its first metric is the main one."""
     metrics, models, samples = (
         tuple(dict.fromkeys(getattr(row, name) for row in rows)) for name in ("metric", "model", "sample")
     )
@@ -72,7 +71,7 @@ def metric_scores_from_rows(rows: Sequence[ScoreRow], lower_is_better: Iterable[
 
 
 def with_geometric_mean(scores: MetricScores) -> MetricScores:
-    """Return the same with the weighted geometric mean of the metrics that the main one is made of."""
+    """Add the weighted geometric mean of the components of the main metric."""
     name = f"{scores.main_metric}, geometric"
     with np.errstate(divide="ignore", invalid="ignore"):
         logs = [w * np.log(scores.oriented_values(m)) for m, w in scores.weights.items() if w]
@@ -81,7 +80,7 @@ def with_geometric_mean(scores: MetricScores) -> MetricScores:
 
 
 def with_means(scores: MetricScores, metrics: Sequence[str]) -> MetricScores:
-    """Return the same with the arithmetic mean of some metrics, as the main one, and the geometric."""
+    """Add the arithmetic mean of some metrics, as the main metric, and their geometric mean."""
     name = f"mean of {', '.join(metrics)}"
     mean = np.mean([scores.oriented_values(part) for part in metrics], axis=0)
     made = _append_metric(scores, name, mean)
@@ -90,7 +89,7 @@ def with_means(scores: MetricScores, metrics: Sequence[str]) -> MetricScores:
 
 
 def average_over_samples(scores: MetricScores) -> MetricScores:
-    """Return each model's mean alone, to be held against what people said of models as wholes."""
+    """Average each model's scores, for comparison with ratings of whole models."""
     return replace(
         scores, samples=("",), values=nan_mean(scores.values, 2)[..., None], clusters=np.zeros(1, dtype=np.int64)
     )
@@ -102,7 +101,7 @@ def _append_metric(scores: MetricScores, name: str, values: Floats) -> MetricSco
 
 
 class Preference(NamedTuple):
-    """What one person said of two edits: 1 for the first, -1 for the second, 0 for neither."""
+    """One rater's choice between two edits: 1 for the first, -1 for the second, 0 for neither."""
 
     rater: int
     sample: int
@@ -117,9 +116,9 @@ class Preference(NamedTuple):
 
 @dataclass(frozen=True)
 class HumanScores:
-    """What people said of one thing, such as instruction following: `ratings` or, if they chose, `preferences`.
+    """Human judgements of one metric, such as instruction following: either `ratings` or `preferences`.
 
-    `ratings` are in percent, NaN where there is none; axes rater, model, sample.
+    `ratings` are in percent, NaN if missing; axes rater, model, sample.
     """
 
     metric: str
@@ -132,13 +131,13 @@ class HumanScores:
         return bool(self.preferences)
 
     def mean_over_raters(self) -> Floats:
-        """Return the mean over raters; axes model, sample. What differs by rounding only is the same."""
+        """Return the mean over raters, rounded so that equal means compare equal; axes model, sample."""
         return np.round(nan_mean(self.ratings, 0), 9)
 
 
 @dataclass(frozen=True)
 class UnmatchedRatings:
-    """What people said of models and samples that have no scores."""
+    """Ratings of models and samples that have no scores."""
 
     ratings: int
     models: tuple[str, ...]
@@ -146,7 +145,7 @@ class UnmatchedRatings:
 
 
 def collect_human_scores(ratings: Sequence[Rating], scores: MetricScores) -> tuple[list[HumanScores], UnmatchedRatings]:
-    """Return what people said of each thing, in the scores' order of models and samples."""
+    """Return the human judgements of each metric, with models and samples in the order of the scores."""
     model, sample = _positions(scores.models), _positions(scores.samples)
     lost_models: Counter[str] = Counter()
     lost_samples: Counter[str] = Counter()
@@ -190,6 +189,6 @@ def _build_preference(
     rating: Rating, rater: Mapping[str, int], model: Mapping[str, int], sample: Mapping[str, int]
 ) -> Preference:
     first, second = (edit.model for edit in rating.edits)
-    word = 0.0 if not rating.choice else 1.0 if rating.choice == first else -1.0
+    value = 0.0 if not rating.choice else 1.0 if rating.choice == first else -1.0
     at = sample[rating.edits[0].sample]
-    return Preference(rater[rating.rater], at, model[first], model[second], word)
+    return Preference(rater[rating.rater], at, model[first], model[second], value)

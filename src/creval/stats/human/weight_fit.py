@@ -1,4 +1,4 @@
-"""Which weights of the metrics go best with people, and whether they are better on new samples."""
+"""Weights of the metrics that correlate best with human ratings, validated on held-out samples."""
 
 from __future__ import annotations
 
@@ -39,10 +39,10 @@ _MAX_METRICS = 8
 
 @dataclass(frozen=True)
 class FittedWeights:
-    """Weights that add up to one and are not negative, with intervals over samples.
+    """Fitted weights with intervals over samples. They are not negative and add up to one.
 
-    `held_out` is the mean Pearson correlation of weights fitted without the sample (ten folds), `current` that of the
-    weights in use, `difference` the first less the second.
+    `held_out` is the mean Pearson correlation of weights fitted without the sample (ten-fold cross-validation),
+    `current` that of the weights in use, `difference` is `held_out` minus `current`.
     """
 
     best: Mapping[str, Estimate]
@@ -52,7 +52,10 @@ class FittedWeights:
 
 
 class WeightAgreement(NamedTuple):
-    """How well sums of the metrics go with what people said: at best, with the weights as given, and at the least."""
+    """Correlation of weighted sums of metrics with human ratings: highest, with the weights in use, and lowest.
+
+    `best` are the weights of the highest correlation.
+    """
 
     best: list[float]
     most: float
@@ -62,7 +65,7 @@ class WeightAgreement(NamedTuple):
 
 @dataclass(frozen=True)
 class _RegressionBlock:
-    """One model's values, or two models' differences: people's, and the metrics' (axis 1)."""
+    """Human ratings and metric scores (axis 1) of one model, or their differences between two models."""
 
     people: Floats
     metrics: Floats
@@ -72,7 +75,7 @@ class _RegressionBlock:
 def find_agreeing_weights(
     ratings: Sequence[Rating], table: ScoreTable, sensitivity: Sensitivity
 ) -> tuple[dict[str, WeightAgreement], UnmatchedRatings]:
-    """Find the weights that agree best with each kind of rating; also return the ratings of what has no score."""
+    """Find the weights that agree best with each kind of rating. Also return the ratings without a score."""
     scores = metric_scores_from_table(table)
     every = np.vstack([sensitivity.weight_grid, [sensitivity.own_weights]])
     agreed = {}
@@ -114,8 +117,8 @@ def fit_weights(
         for p, d in zip(points, draws, strict=True)
     )
     apart = float(np.tanh(points[1]) - np.tanh(points[0]))
-    # What comes from the samples that they are compared on, and what from those they were found
-    # on. Both come from the same samples, so that they may add up.
+    # Two sources of error: the samples that the weights are compared on, and those that they were fitted to.
+    # Both are the same samples, so the errors may be correlated: add the standard deviations, not the variances.
     compared = np.nanstd(np.tanh(draws[1]) - np.tanh(draws[0]))
     trained = np.nanstd(_reached_correlation(blocks, fitted))
     reach = wider * student_quantile(math.inf) * float(compared + trained)
@@ -127,7 +130,8 @@ def correlation_by_weights(
 ) -> Floats | None:
     """Correlate weighted sums with ratings, within models, for each row of weights; None if there are too few samples.
 
-    The correlation is pooled over models, so that no weights are favoured under which one does not vary.
+    The correlation is pooled over models, so that a model whose sums do not vary under some weights does not
+    favour those weights.
     """
     blocks = _build_blocks(human_scores, metrics, scores)
     if not blocks:
@@ -158,7 +162,7 @@ def _build_blocks(human_scores: HumanScores, metrics: Sequence[str], scores: Met
 
 
 def _fit_draws(blocks: Sequence[_RegressionBlock], counts: Sequence[Floats]) -> Floats:
-    """Return the best weights when samples count as often as said; axes draw, metric; NaN for none."""
+    """Return the best weights for each draw of sample counts; axes draw, metric; NaN if there are none."""
     size = blocks[0].metrics.shape[1]
     draws = len(counts[0])
     inside, along = np.zeros((draws, size, size)), np.zeros((draws, size))
@@ -175,7 +179,7 @@ def _fit_draws(blocks: Sequence[_RegressionBlock], counts: Sequence[Floats]) -> 
 
 
 def _non_negative_least_squares(inside: Floats, along: Floats) -> Floats:
-    """Solve least squares with weights of zero or more, scaled to a sum of one, by trying every choice of metrics."""
+    """Solve non-negative least squares by trying every subset of metrics. The solution is scaled to a sum of one."""
     draws, size = along.shape
     best, gain = np.full((draws, size), np.nan), np.zeros(draws)
     ridge = 1e-9 * np.trace(inside, axis1=1, axis2=2)[:, None, None] + 1e-12
@@ -195,7 +199,7 @@ def _non_negative_least_squares(inside: Floats, along: Floats) -> Floats:
 
 
 def _held_out_sums(blocks: Sequence[_RegressionBlock], cluster_of_sample: Integers, clusters: Integers) -> list[Floats]:
-    """Sums of the metrics with weights that were found without each sample's fold."""
+    """Return weighted sums of the metrics, each sample's with weights fitted without the sample's fold."""
     order = np.random.default_rng(0).permutation(len(clusters))
     fold = np.zeros(int(cluster_of_sample.max()) + 1, dtype=np.int64)
     fold[clusters] = order % FOLDS
@@ -209,7 +213,7 @@ def _held_out_sums(blocks: Sequence[_RegressionBlock], cluster_of_sample: Intege
 
 
 def _reached_correlation(blocks: Sequence[_RegressionBlock], weights: Floats) -> Floats:
-    """Return the mean correlation over all samples that each draw's weights reach."""
+    """Return, for each draw's weights, the mean correlation over all samples."""
     found = []
     for block in blocks:
         x, y = block.metrics - block.metrics.mean(axis=0), block.people - block.people.mean()
@@ -221,7 +225,7 @@ def _reached_correlation(blocks: Sequence[_RegressionBlock], weights: Floats) ->
 def _mean_fisher_z(
     blocks: Sequence[_RegressionBlock], sums: Sequence[Floats], counts: Sequence[Floats]
 ) -> tuple[float, Floats]:
-    """Fisher's z of the correlation with people, averaged over the blocks; and of each resample."""
+    """Return Fisher's z of the correlation with people, averaged over blocks: the estimate, and each resample's."""
     points, draws = [], []
     for block, made, often in zip(blocks, sums, counts, strict=True):
         points.append(fisher_z(pearson(block.people, made, np.ones((1, len(made)))))[0])
