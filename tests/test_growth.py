@@ -425,4 +425,4 @@ def test_a_reply_of_the_greatest_length_is_read_quickly() -> None:
 @pytest.mark.parametrize("pattern", [r"(?:[.!?\n]|^)[\s*_]*(yes|no)", r"a\s*b?\s*c", r"a\s*,?\s*\Z"])
 def test_expressions_that_take_the_square_of_the_time_are_found(pattern: str) -> None:
     compiled_pattern = re.compile(pattern)
-    assert slow(USES["search"](compiled_pattern), lambda length: near_matches(compiled_pattern, length), (500, 2_000))
+    assert slow(USES["search"](compiled_pattern), lambda length: near_matches(compiled_pattern, length))
