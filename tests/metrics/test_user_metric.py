@@ -79,7 +79,7 @@ def test_what_a_function_does_to_its_process_stays_there(
         word.measure(inputs, ())
     Path("edit.png").write_bytes(b"no image")
     damaged = MetricInputs(inputs.sample, Path("edit.png"), ImageCache(), {})
-    with pytest.raises(ImageError, match="edit.png is not a supported image"):
+    with pytest.raises(ImageError, match=r"edit\.png is not a supported image"):
         move.measure(damaged, ())
 
 

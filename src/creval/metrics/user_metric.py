@@ -29,13 +29,7 @@ from creval.metrics.metric_inputs import LazyImage, MetricInputs, NotMeasurable
 from creval.providers.call_errors import CallError
 from creval.providers.function_process import ProcessRunner
 from creval.providers.source_digests import module_digests
-from creval.providers.user_functions import (
-    FunctionSignature,
-    UserCall,
-    import_callable,
-    read_signature,
-    split_place,
-)
+from creval.providers.user_functions import FunctionSignature, UserCall, import_callable, read_signature, split_place
 from creval.providers.user_programs import ProgramTemplate, run_program
 
 PLACEHOLDERS = ("edit", "source", "source?", "mask", "mask?", "references", "instruction", "output")
