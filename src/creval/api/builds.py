@@ -29,7 +29,9 @@ def build_creval(
     instructions: str | Path | None = None,
     rewrite: bool = False,
     blind: bool = True,
+    examples: str | Path | None = None,
     temperature: float | None = None,
+    duplicates: str = "keep",
     settings: JudgeSettings | None = None,
     name: str = "",
 ) -> Result[Any]:
@@ -40,9 +42,19 @@ def build_creval(
     """
     from creval.building.creval.builder import CrevalBuilder, CrevalBuildOptions
 
-    wish = CrevalBuildOptions(dimension, Path(instructions) if instructions else None, rewrite, blind)
+    wish = CrevalBuildOptions(
+        dimension, Path(instructions) if instructions else None, rewrite, blind, Path(examples) if examples else None
+    )
     roles = {"writer": writer, "asker": asker or writer, "checker": checker or writer}
-    builder = CrevalBuilder(Path(images), Path(out), roles, wish, settings or JudgeSettings(), temperature=temperature)
+    builder = CrevalBuilder(
+        Path(images),
+        Path(out),
+        roles,
+        wish,
+        settings or JudgeSettings(),
+        temperature=temperature,
+        duplicates=duplicates,
+    )
     return _build(builder, out, name)
 
 
@@ -53,6 +65,7 @@ def build_complex_edit(
     *,
     steps: int = 8,
     temperature: float = 1.15,
+    duplicates: str = "keep",
     settings: JudgeSettings | None = None,
     name: str = "",
 ) -> Result[Any]:
@@ -60,7 +73,13 @@ def build_complex_edit(
     from creval.building.complex_edit.builder import ComplexEditBuilder
 
     builder = ComplexEditBuilder(
-        Path(images), Path(out), writer, settings or JudgeSettings(), steps=steps, temperature=temperature
+        Path(images),
+        Path(out),
+        writer,
+        settings or JudgeSettings(),
+        steps=steps,
+        temperature=temperature,
+        duplicates=duplicates,
     )
     return _build(builder, out, name)
 
@@ -75,6 +94,7 @@ def build_complexbench(
     detector: str | None = None,
     level: str = "all",
     temperature: float = 0.7,
+    duplicates: str = "keep",
     settings: JudgeSettings | None = None,
     name: str = "",
 ) -> Result[Any]:
@@ -95,6 +115,7 @@ def build_complexbench(
         object_finder(source, folder, coco, detector),
         levels=tuple(LEVELS) if level == "all" else (level,),
         temperature=temperature,
+        duplicates=duplicates,
     )
     return _build(builder, out, name)
 
@@ -112,6 +133,7 @@ def build_ice(
     derive: bool = False,
     source_type: str = "",
     temperature: float = 0.7,
+    duplicates: str = "keep",
     settings: JudgeSettings | None = None,
     name: str = "",
 ) -> Result[Any]:
@@ -128,7 +150,15 @@ def build_ice(
         source_type.casefold(),
     )
     roles = {"writer": writer, "captioner": captioner or writer}
-    builder = IceBuilder(Path(images), Path(out), roles, wish, settings or JudgeSettings(), temperature=temperature)
+    builder = IceBuilder(
+        Path(images),
+        Path(out),
+        roles,
+        wish,
+        settings or JudgeSettings(),
+        temperature=temperature,
+        duplicates=duplicates,
+    )
     return _build(builder, out, name)
 
 

@@ -49,6 +49,7 @@ def complexbench(
         object_finder(source, folder, coco, settings.metric_models.get("boxes")),
         levels=tuple(LEVELS) if level == "all" else (level,),
         temperature=temperature,
+        duplicates=common.duplicates,
         dry_run=common.dry_run,
     )
 

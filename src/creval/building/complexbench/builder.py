@@ -6,11 +6,13 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from creval.benchmarks.complexbench_edit.release import SUBSETS
 from creval.building.base import Builder
 from creval.building.complexbench.edit_types import LEVELS, EditTypePlan, draw_edit_types
 from creval.building.complexbench.files import ComplexBenchEntries
 from creval.building.complexbench.objects import Detections, select_suitable_images
 from creval.building.complexbench.pipeline import STAGES, StepWriter, load_complexbench_prompts
+from creval.building.duplicates import KEEP, check_duplicates
 from creval.building.image_files import list_image_names, sample_names, write_error_reason
 from creval.calls.settings import ChatSettings
 from creval.calls.text_generation import GenerationItem, GenerationResult, StageEstimate
@@ -40,6 +42,7 @@ class ComplexBenchBuilder(Builder[dict[str, Any]]):
         *,
         levels: Sequence[str] = tuple(LEVELS),
         temperature: float = 0.7,
+        duplicates: str = KEEP,
         dry_run: bool = False,
     ) -> None:
         self._images = images
@@ -47,6 +50,9 @@ class ComplexBenchBuilder(Builder[dict[str, Any]]):
         super().__init__(out, roles, settings, self._prompts.values(), temperature=temperature, dry_run=dry_run)
         self.entries = ComplexBenchEntries(out)
         names = list_image_names(images, out)
+        existing = {name for name in names if self.entries.has(SUBSETS, name)}
+        self.duplicates = check_duplicates({name: images / name for name in names}, duplicates, existing)
+        names = [name for name in names if name not in self.duplicates.skipped]
         self._suitable = select_suitable_images(names, images, detect(names))
         clashes = self.entries.find_key_clashes(self._suitable.scenes)
         self._lost = self._suitable.unreadable | clashes
