@@ -16,6 +16,7 @@ from creval.testing.fake_chat_server import FakeServer
 from tests.building.chains_made import FITTING, annotated, draw_images, entries, rows
 from tests.building.ice.made import draw_plain
 from tests.building.made import drawn
+from tests.commands import creval as creval_command
 from tests.serving import serving
 
 KEPT = "stopped: everything written so far is stored. Repeat the command to resume."
@@ -63,7 +64,7 @@ def written(bench: Path) -> object:
 
 @pytest.fixture
 def served() -> Iterator[tuple[FakeServer, str]]:
-    server = FakeServer(seed=5, latency=0.02)
+    server = FakeServer(seed=5)
     with serving(server.app()) as url:
         yield server, url
 
@@ -74,7 +75,7 @@ def start(command: list[str], out: Path) -> subprocess.Popen[str]:
 
 def expected(command: list[str], out: Path) -> int:
     """The calls that are left, as an estimate says."""
-    dry = subprocess.run([*command, "--out", str(out), "--dry-run", "--json"], capture_output=True, text=True)
+    dry = creval_command(*command[3:], "--out", out, "--dry-run", "--json")
     return sum(made["calls"] for made in json.loads(dry.stdout)["estimates"])
 
 
@@ -95,11 +96,11 @@ def test_it_stops_kindly_and_goes_on_to_the_same(
         "openai:writer@URL/v1",
     ]
     command = [part.replace("URL", url) for part in command]
-    with start(command, tmp_path / "whole") as on:
-        said = on.communicate()[1]
-    assert on.returncode == 0, said
+    whole = creval_command(*command[3:], "--out", tmp_path / "whole")
+    assert whole.returncode == 0, whole.stderr
     calls = server.stats["requests"]
 
+    server.latency = 0.02
     with start(command, tmp_path / "bench") as on:
         while on.poll() is None and server.stats["requests"] < calls + calls // 2:
             time.sleep(0.002)
@@ -112,9 +113,9 @@ def test_it_stops_kindly_and_goes_on_to_the_same(
     assert server.stats["requests"] < 2 * calls, "there was something left to do"
 
     assert expected(command, tmp_path / "bench") < expected(command, tmp_path / "new")
-    with start(command, tmp_path / "bench") as on:
-        said = on.communicate()[1]
-    assert on.returncode == 0, said
+    server.latency = 0.0
+    again = creval_command(*command[3:], "--out", tmp_path / "bench")
+    assert again.returncode == 0, again.stderr
     assert server.stats["requests"] == 2 * calls, "what was under way was waited for, and kept"
     assert written(tmp_path / "bench") == written(tmp_path / "whole")
 
