@@ -28,6 +28,7 @@ from creval.stats.elimination import RANKING, StoppingRule
 from creval.store import open_run
 from creval.testing.fake_chat_server import ChatQuery, FakeServer
 from miniature import write_miniature
+from tests.commands import creval
 from tests.serving import serving
 
 SKILLS = {"Good": 90, "Fair": 80, "Poor": 50}
@@ -118,25 +119,31 @@ def test_a_settled_run_makes_no_more_calls(bench: Path, tmp_path: Path) -> None:
         assert run.manifest["stopping"] is None
 
 
-@pytest.mark.parametrize("faults", [0.0, 0.3])
-def test_a_run_killed_three_times_has_the_same_outcome(bench: Path, tmp_path: Path, faults: float) -> None:
+@pytest.mark.parametrize(
+    ("faults", "kills"),
+    [(0.3, 1), pytest.param(0.0, 3, marks=pytest.mark.slow), pytest.param(0.3, 3, marks=pytest.mark.slow)],
+)
+def test_a_run_that_was_killed_has_the_same_outcome(bench: Path, tmp_path: Path, faults: float, kills: int) -> None:
     calm = ask(bench, tmp_path / "calm", Knowing(), stopping_rule=StoppingRule(margin=3.0), concurrency=4)
     # Follow-up questions of a killed run are asked again.
     server = Knowing(latency=0.03, fault_rate=faults, fault_kinds=("left out", "garbled", "server error"))
     run = tmp_path / "run"
     with serving(server.app()) as url:
-        given = [sys.executable, "-m", "creval", "judge", str(bench), "--edits"]
+        given = ["judge", str(bench), "--edits"]
         given += [str(bench / "edits" / name) for name in SKILLS]
         given += ["--judge", f"openai:fake@{url}/v1", "--run", str(run), "--concurrency", "4"]
         given += ["--until-decided", "best", "--margin", "3", "--retries", "20"]
-        for _ in range(3):
+        for _ in range(kills):
             before = server.stats["requests"]
-            process = subprocess.Popen(given, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            process = subprocess.Popen(
+                [sys.executable, "-m", "creval", *given], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+            )
             while server.stats["requests"] < before + 40 and process.poll() is None:
                 time.sleep(0.01)
             process.send_signal(signal.SIGKILL)
             process.wait()
-        last = subprocess.run(given, capture_output=True, text=True)
+        server.latency = 0.0
+        last = creval(*given)
     assert last.returncode == 0, last.stderr
     assert calm.outcome is not None
     with open_run(run) as opened:
