@@ -75,7 +75,7 @@ def test_a_protocol_brings_its_prompts(tmp_path: Path) -> None:
     (tmp_path / "own_text.md").write_text("Now: {{questions}}")
     assert load_prompt("own_text", tmp_path, Own.prompts).text == "Now: {{questions}}"
     (tmp_path / "own_text.md").write_text("Now: {{question}}")
-    with pytest.raises(CrevalError, match="does not know"):
+    with pytest.raises(CrevalError, match=r"'own_text' has no placeholder {{question}}\. Its placeholders are {{quest"):
         load_prompt("own_text", tmp_path, Own.prompts)
     with pytest.raises(CrevalError, match="no prompt 'own_txt'; did you mean 'own_text'"):
         load_prompt("own_txt", own=Own.prompts)
