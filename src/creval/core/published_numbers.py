@@ -123,10 +123,11 @@ class Publication:
         found = self.find_model(name)
         if found is not None:
             return found
-        others = {value.model for value in self.values} - {"", *self.models}
-        if name in others:  # such as an average
-            return name
-        raise unknown_name_error("published model", name, [*self.models, *sorted(others)])
+        others = sorted({value.model for value in self.values} - {"", *self.models})  # such as an average
+        for other in others:
+            if other.casefold() == name.casefold():
+                return other
+        raise unknown_name_error("published model", name, [*self.models, *others])
 
     def _find_metric(self, name: str) -> str:
         metrics = dict.fromkeys(value.metric for value in self.values)
@@ -137,7 +138,7 @@ class Publication:
 
 
 def _short_table_name(name: str) -> str:
-    return "".join(_WORDS.findall(name.casefold().replace("table", "").replace("supplementary", "supplement")))
+    return "".join(_WORDS.findall(re.sub(r"table|section", "", name.casefold())))
 
 
 def _name_forms(*names: str) -> set[str]:

@@ -35,7 +35,9 @@ def published_tables(found: PublishedScores, card: Scorecard, groups: SampleGrou
             for one in series
             if any((level, group, column) in one.values for column in columns)
         ]
-        yield OutputTable(["published model", "here", *columns], rows, f"Published{title}", text_columns=2)
+        yield OutputTable(
+            ["published model", "here", *columns], rows, f"{MARK[0].upper()}{MARK[1:]}{title}", text_columns=2
+        )
 
 
 def _series_name(one: PublishedSeries, found: PublishedScores) -> str:
@@ -128,7 +130,7 @@ def markdown_grid(table: OutputTable) -> str:
     rule = ["---"] * table.text_columns + ["---:"] * (len(table.headers) - table.text_columns)
     rows = [[escape_markdown(_one_line(cell)) for cell in row] for row in table.rows]
     head = [list(map(escape_markdown, table.headers)), rule]
-    title = f"\n{escape_markdown(table.title)} ({MARK}):\n\n"
+    title = f"\n{escape_markdown(table.title)}\n\n"
     return title + "".join(f"| {' | '.join(line)} |\n" for line in (*head, *rows))
 
 
@@ -136,7 +138,7 @@ def latex_grid(table: OutputTable) -> str:
     """Return a table as a LaTeX `tabular` for booktabs."""
     count = len(table.headers)
     rows = [[escape_latex(_one_line(cell)) for cell in row] for row in table.rows]
-    heading = f"\\multicolumn{{{count}}}{{@{{}}l}}{{\\textit{{{escape_latex(f'{table.title} ({MARK})')}}}}}"
+    heading = f"\\multicolumn{{{count}}}{{@{{}}l}}{{\\textit{{{escape_latex(table.title)}}}}}"
     lines = [[heading], list(map(escape_latex, table.headers)), *rows]
     text = [f"{' & '.join(line)} \\\\" for line in lines]
     body = "\n".join(["\\toprule", *text[:2], "\\midrule", *text[2:], "\\bottomrule"])
