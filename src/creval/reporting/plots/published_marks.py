@@ -1,4 +1,4 @@
-"""Published numbers on a plot: hollow stars, which no model has, always named as published."""
+"""Published numbers on a plot: open narrow diamonds, always named as published."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from creval.stats.scorecard import Scorecard
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_SIZE = 9.0
+_SIZE = 7.5
 
 
 class PublishedMarks:
@@ -35,8 +35,8 @@ class PublishedMarks:
         by = f", judge {escape_plot_text(chosen)}" if chosen else ""
         others = f" (of {len(judges)} published)" if len(judges) > 1 else ""
         self.note = (
-            f"Open stars: published ({escape_plot_text(found.publication.citation)}{by}{others}), not measured here, "
-            "without intervals, and not ranked with the others. "
+            f"Open diamonds: published ({escape_plot_text(found.publication.citation)}{by}{others}), not measured "
+            "here, without intervals, and not ranked with the others. "
         )
 
     def value(self, name: str, level: str, group: str, column: str) -> float | None:
@@ -52,5 +52,5 @@ def published_label(one: PublishedSeries, width: int = 22, lines: int = 2) -> st
 
 def draw_published(axes: Axes, x: float, y: float, colour: str = canvas.FOREGROUND) -> None:
     """Draw a published value."""
-    style: Any = {"marker": "*", "markersize": _SIZE, "markeredgecolor": colour, "markerfacecolor": "none"}
+    style: Any = {"marker": "d", "markersize": _SIZE, "markeredgecolor": colour, "markerfacecolor": "none"}
     axes.plot(x, y, linestyle="", zorder=4, markeredgewidth=1.0, alpha=0.85, **style)
