@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from creval.api.builds import build_ice as build_ice
     from creval.api.caches import cache as cache
     from creval.api.caches import prune_cache as prune_cache
+    from creval.api.init_ice import init_ice as init_ice
     from creval.api.init_samples import init_samples as init_samples
     from creval.api.outputs import export as export
     from creval.api.outputs import plot as plot
@@ -73,6 +74,7 @@ _NAMES_BY_MODULE = {
     "api.published": "published",
     "api.run_changes": "label remove rename",
     "api.runs": "calibrate edit estimate judge measure replay",
+    "api.init_ice": "init_ice",
     "api.init_samples": "init_samples",
     "benchmarks": "open_benchmark",
     "calls.settings": "JudgeSettings Settings",
