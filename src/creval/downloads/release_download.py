@@ -138,7 +138,10 @@ class _Job:
         self._total = None if None in sizes else sum(size or 0 for size in sizes)
         size = "of unknown size" if self._total is None else f"({format_bytes(self._total)})"
         what = "an archive" if listing.archive else pluralise(len(sizes), "file")
-        return f"{what} {size} from {self._source.address} at {listing.commit}, license {self._source.license}"
+        return f"{what} {size} from {self._source.address} at {listing.commit}, license {self._license(listing)}"
+
+    def _license(self, listing: Listing) -> str:
+        return listing.license or self._source.license
 
     def _check_space(self, listing: Listing) -> None:
         there = sum(
@@ -229,7 +232,7 @@ class _Job:
                 "source": self._source.address,
                 "revision": listing.revision,
                 "commit": listing.commit,
-                "license": self._source.license,
+                "license": self._license(listing),
                 "complete": complete,
                 "files": [file._asdict() for file in files],
             },

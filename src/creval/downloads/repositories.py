@@ -10,6 +10,7 @@ from urllib.parse import quote
 from yarl import URL
 
 from creval.core.errors import CrevalError
+from creval.core.formatting import escape_control
 from creval.core.release_source import GITHUB, ReleaseSource
 from creval.downloads.transfer import MAX_FILE_BYTES, MissingError, RemoteFile, Transfer
 from creval.providers.addresses import read_api_key
@@ -22,11 +23,15 @@ _GITHUB_API, _GITHUB = URL("https://api.github.com"), URL("https://github.com")
 
 
 class Listing(NamedTuple):
-    """The files of a release at a commit. `archive` is True if they are inside one archive of the repository."""
+    """The files of a release at a commit, with the license that the server states.
+
+    `archive` is True if the files are inside one archive of the repository.
+    """
 
     revision: str
     commit: str
     files: tuple[RemoteFile, ...]
+    license: str = ""
     archive: bool = False
 
 
@@ -69,7 +74,10 @@ class HubDataset:
             files += self._parse(entries, commit)
             if len(files) > _MAX_FILES:
                 raise CrevalError(f"{self._source.repository} has more than {_MAX_FILES:,} files.")
-        return Listing(revision, commit, tuple(files))
+        card = about.get("cardData")
+        license_ = card.get("license") if isinstance(card, dict) else None
+        stated = escape_control(license_)[:100] if isinstance(license_, str) else ""
+        return Listing(revision, commit, tuple(files), stated)
 
     def _parse(self, entries: Any, commit: str) -> list[RemoteFile]:
         found = []

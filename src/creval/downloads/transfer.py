@@ -26,6 +26,8 @@ MAX_FILE_BYTES = 50 << 30
 """The largest file that is downloaded."""
 MAX_UNSIZED_BYTES = 2 << 30
 """The largest file whose size the server does not state before."""
+PAUSE = 1.0
+"""Seconds before the second attempt. Each further pause is twice as long."""
 _MAX_JSON_BYTES = 64 << 20
 _CHUNK_BYTES = 1 << 18
 _REDIRECTS = (301, 302, 303, 307, 308)
@@ -65,8 +67,6 @@ class Transfer:
         self._direct: aiohttp.ClientSession | None = None
         self._proxied: aiohttp.ClientSession | None = None
         self._is_public = True
-        self.pause = 1.0
-        """Seconds before the second attempt. Each further pause is twice as long."""
 
     async def __aenter__(self) -> Transfer:
         local = find_proxy(self.base) is None and await is_local_host(self.base.host or "")
@@ -126,6 +126,10 @@ class Transfer:
         start = part.stat().st_size if part.exists() else 0
         if file.size is not None and start == file.size and part.exists():
             return
+        if file.size is not None and start > file.size:
+            count(-start)
+            part.unlink()
+            start = 0
         limit = MAX_UNSIZED_BYTES if file.size is None else file.size
         headers = {"Range": f"bytes={start}-"} if start else {}
         async with self._open(file.address, headers) as response:
@@ -198,12 +202,18 @@ class Transfer:
             raise MissingError(f"{address.host} has no {address.path}.")
         content = await read_content(response, 1 << 16)
         error = parse_error_body(content)
+        if response.status in (401, 403) and self._endpoint.key_env and not self._endpoint.key:
+            reason = self._endpoint.redact_line(error.message) or f"HTTP {response.status}"
+            raise CrevalError(
+                f"{address.host} gives no access to {address.path} ({reason}). If the page of the repository has "
+                f"conditions, accept them there, and set the environment variable {self._endpoint.key_env} to a token."
+            )
         found = self._endpoint.classify_error(response.status, error, response.headers)
         raise found or CallError(f"HTTP {response.status}", self._endpoint.redact_line(error.message), retryable=False)
 
     async def _retry(self, call: Callable[[], Any]) -> Any:
         """Call until it succeeds. Raises `UnreachableError` or another `CrevalError`."""
-        pause = self.pause
+        pause = PAUSE
         for attempt in range(1, _ATTEMPTS + 1):
             try:
                 return await call()

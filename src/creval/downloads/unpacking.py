@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import stat
 import zipfile
+import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO, NamedTuple
@@ -43,7 +44,7 @@ def unpack(
                 target = safe_target(folder, path)
                 with opened.open(member) as content:
                     yield _write(content, target, path, member.file_size)
-    except (zipfile.BadZipFile, NotImplementedError, EOFError, RuntimeError) as error:
+    except (zipfile.BadZipFile, zlib.error, NotImplementedError, EOFError, RuntimeError) as error:
         raise CrevalError(f"{archive.name} is not a zip file that can be unpacked: {error}.") from error
 
 
@@ -64,6 +65,8 @@ def _wanted(
             raise CrevalError(f"{archive.name} contains a link or a device, {path[:200]!r}. It is not unpacked.")
         if member.flag_bits & _ENCRYPTED:
             raise CrevalError(f"{archive.name} is encrypted.")
+        if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+            raise CrevalError(f"{archive.name} is compressed in a way that is not supported.")
         if path in seen:
             raise CrevalError(f"{archive.name} contains {path[:200]!r} twice.")
         safe_target(Path(), path)
