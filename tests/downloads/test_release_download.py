@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -376,3 +377,13 @@ def test_the_command_lists_all_releases() -> None:
     assert "give the folder" in wrong("get", "creval")
     assert "there is no benchmark with a release 'nothing'" in wrong("get", "nothing", "--out", "x")
     assert "are for one benchmark" in wrong("get", "--out", "x")
+
+
+@pytest.mark.usefixtures("hub")
+def test_it_works_in_a_running_event_loop(tmp_path: Path) -> None:
+    """A notebook's cells run inside an event loop."""
+
+    async def cell() -> str:
+        return download_release(SOURCE, tmp_path).commit
+
+    assert asyncio.run(cell()) == OLD

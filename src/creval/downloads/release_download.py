@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Coroutine, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -60,11 +61,21 @@ def download_release(
     revisions = (state["commit"],) if state is not None else (revision,) if revision else source.revisions
     try:
         if dry_run:
-            return asyncio.run(job.plan(revisions))
+            return _run(job.plan(revisions))
         with _locked(folder):
-            return asyncio.run(job.run(revisions))
+            return _run(job.run(revisions))
     except UnreachableError as error:
         raise UnreachableError(f"{error} {by_hand(source, folder)}") from error
+
+
+def _run(coroutine: Coroutine[None, None, Download]) -> Download:
+    """Run a coroutine, in another thread if this one runs an event loop already, as a notebook does."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(coroutine)
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(asyncio.run, coroutine).result()
 
 
 @contextmanager
