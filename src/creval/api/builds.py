@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from creval.api.runs import watch_calls
 from creval.calls.settings import JudgeSettings
-from creval.core.errors import CrevalError, require_known
+from creval.core.errors import CrevalError
 from creval.core.formatting import pluralise
 from creval.core.progress_line import ProgressLine, count_progress
 from creval.reporting.output import CommandOutput
@@ -93,6 +93,7 @@ def build_complexbench(
     coco: str | Path | None = None,
     detector: str | None = None,
     level: str = "all",
+    types: str = "",
     temperature: float = 0.7,
     duplicates: str = "keep",
     settings: JudgeSettings | None = None,
@@ -103,9 +104,8 @@ def build_complexbench(
     Objects are read from COCO annotations (`coco`) or found by a `detector`.
     """
     from creval.building.complexbench.builder import ComplexBenchBuilder
-    from creval.building.complexbench.edit_types import LEVELS
+    from creval.building.complexbench.edit_types import select_levels
 
-    require_known("level", level, (*LEVELS, "all"))
     folder, source = Path(out), Path(images)
     builder = ComplexBenchBuilder(
         source,
@@ -113,7 +113,8 @@ def build_complexbench(
         {"writer": writer, "checker": checker or writer},
         settings or JudgeSettings(),
         object_finder(source, folder, coco, detector),
-        levels=tuple(LEVELS) if level == "all" else (level,),
+        levels=select_levels(level),
+        types=types,
         temperature=temperature,
         duplicates=duplicates,
     )
