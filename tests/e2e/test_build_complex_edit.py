@@ -174,7 +174,7 @@ def test_what_it_will_take(tmp_path: Path) -> None:
     assert (told["pictures"], calls) == (2, {"writer": 2, "reviser": 30})
     shown = creval(*command)
     assert "reviser: openai:m " in shown.stdout
-    assert shown.stderr.startswith("For 2 images, if little has to be asked again.")
+    assert shown.stderr.startswith("For 2 images, with few retries.")
     assert not bench.exists()
 
 

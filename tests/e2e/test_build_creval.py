@@ -163,7 +163,7 @@ def test_a_checker_that_is_silent_is_told(tmp_path: Path) -> None:
     images = drawn(tmp_path / "pictures", "a")
     with serving(model.app()) as url:
         done = creval(*build(images, tmp_path / "bench", url, "--json"))
-    assert "10 questions without a second opinion" in done.stderr
+    assert "10 questions not checked" in done.stderr
     assert json.loads(done.stdout)["unchecked"] == 10
 
 

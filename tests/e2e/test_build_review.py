@@ -167,7 +167,7 @@ def test_a_built_creval(tmp_path: Path, served: str, browser_page: Page) -> None
     before = listed()
     again = subprocess.run(command(*build), capture_output=True, text=True)
     assert again.returncode == 0, again.stderr
-    assert "somebody changed it: the instruction of a" in again.stderr
+    assert "changed by hand: the instruction of a" in again.stderr
     assert listed() == before, "and the next build leaves all of it alone"
     assert bench(out)["problems"] == []
 

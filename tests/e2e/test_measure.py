@@ -183,8 +183,8 @@ def test_an_option_that_would_be_passed_over_is_refused(pair: tuple[Path, Path],
 
 def test_what_is_named_empty_is_refused(pair: tuple[Path, Path], miniature: Path) -> None:
     edits = ("--bench", miniature, "--edits", miniature / "edits" / "Keeper")
-    assert "--mask takes a file" in wrong("measure", "l1_src", *pair, "--mask", "")
-    assert "--run takes a folder" in wrong("measure", "ssim", *edits, "--run", "")
+    assert "--mask takes a file name" in wrong("measure", "l1_src", *pair, "--mask", "")
+    assert "--run takes the name of a folder" in wrong("measure", "ssim", *edits, "--run", "")
     assert "--wanted takes a text" in wrong("measure", "text", pair[0], "--wanted", " ")
     removed = wrong("measure", "text", pair[0], "--wanted", "x", "--removed", "")
     assert "--removed takes a text" in removed

@@ -97,7 +97,7 @@ def rehearsing() -> FakeServer:
 
 
 def test_the_rehearsal_server_is_refused_as_a_judge(miniature: Path, tmp_path: Path, rehearsing: FakeServer) -> None:
-    named = "rehearsal server.*name it rehearsal:gpt-4o@http://127.0.0.1:"
+    named = "rehearsal server.*use rehearsal:gpt-4o@http://127.0.0.1:"
     with serving(rehearsing.app()) as url, pytest.raises(CrevalError, match=named):
         ask(miniature, tmp_path / "run", f"openai:gpt-4o@{url}/v1")
     with open_run(tmp_path / "run") as run:

@@ -335,7 +335,7 @@ def test_a_run_has_one_set_of_settings(miniature: Path, tmp_path: Path) -> None:
         for changed, sentence in (
             ({"batch_by": "question"}, "`batch_by`"),
             ({"image_fit": "512"}, "`image_fit`"),
-            ({"repeat": 2}, r"`temperature` 0.0, now it is 1.0 \(the default is"),
+            ({"repeat": 2}, r"`temperature` 0.0, now it is 1.0 \(the default is 0"),
             ({"show_instruction": True}, "`show_instruction`"),
             ({"reasoning": False}, "`reasoning`"),
             ({"rubric": False}, "`no_rubric`"),

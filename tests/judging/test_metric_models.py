@@ -41,7 +41,7 @@ def test_other_weights_in_the_same_folder_are_measured_again(miniature: Path, tm
     assert measured() == (notes, before), "without a word, it goes on with the same"
     moved = Path(shutil.copytree(model, tmp_path / "else" / "clip"))
     shutil.rmtree(model)
-    with pytest.raises(CrevalError, match="is not there"):
+    with pytest.raises(CrevalError, match="which does not exist"):
         measured()
     settings = replace(settings, metric_models={"clip": str(moved)})
     assert measured() == (notes, before), "wherever it lies"
@@ -92,5 +92,5 @@ def test_a_model_is_stored_for_all_metrics_that_share_it(miniature: Path, tmp_pa
     for damaged in (["clip"], {"clip": 3}):
         with RunWriter(run) as store, store.transaction():
             store.put_manifest({"gauge_models": damaged})
-        with pytest.raises(CrevalError, match="run does not say which models it was measured with"):
+        with pytest.raises(CrevalError, match="the models of its metrics are unknown"):
             judging("near")

@@ -407,7 +407,7 @@ def test_other_instructions_are_other_questions(folder: Path, tmp_path: Path) ->
         write_parquet(folder, test_real=rows)
         with pytest.raises(CrevalError, match="was judged with other questions"):
             judge(open_benchmark(folder), [edits], spec, tmp_path / "run", Settings(limit=2))
-        with pytest.raises(CrevalError, match="`strict`: complex-edit is scored in one way"):
+        with pytest.raises(CrevalError, match="`strict`: complex-edit has no strict scoring"):
             score(open_run(tmp_path / "run"), strict=True)
 
 
