@@ -1,4 +1,4 @@
-"""Ctrl-C while a benchmark is being built: what came is kept, and the same command goes on."""
+"""Tests of Ctrl-C during a build: replies are stored, and the same command resumes."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def ice(tmp_path: Path) -> list[str]:
 
 
 def written(bench: Path) -> object:
-    """What a benchmark of any system says."""
+    """Return the content of a built benchmark of any kind."""
     files = {
         path.relative_to(bench).as_posix(): path.read_text()
         for path in bench.rglob("*.json*")
@@ -73,13 +73,13 @@ def start(command: list[str], out: Path) -> subprocess.Popen[str]:
 
 
 def expected(command: list[str], out: Path) -> int:
-    """The calls that are left, as an estimate says."""
+    """Return the number of remaining calls according to the estimate."""
     dry = subprocess.run([*command, "--out", str(out), "--dry-run", "--json"], capture_output=True, text=True)
     return sum(made["calls"] for made in json.loads(dry.stdout)["estimates"])
 
 
 @pytest.mark.parametrize("make", [creval, complex_edit, complexbench, ice])
-def test_it_stops_kindly_and_goes_on_to_the_same(
+def test_an_interrupted_build_resumes_to_the_same_result(
     tmp_path: Path, served: tuple[FakeServer, str], make: Callable[[Path], list[str]]
 ) -> None:
     server, url = served
@@ -109,17 +109,17 @@ def test_it_stops_kindly_and_goes_on_to_the_same(
     assert on.returncode == 130, said
     assert said.splitlines()[-1] == KEPT
     assert "Traceback" not in said
-    assert server.stats["requests"] < 2 * calls, "there was something left to do"
+    assert server.stats["requests"] < 2 * calls, "the build was not complete"
 
     assert expected(command, tmp_path / "bench") < expected(command, tmp_path / "new")
     with start(command, tmp_path / "bench") as on:
         said = on.communicate()[1]
     assert on.returncode == 0, said
-    assert server.stats["requests"] == 2 * calls, "what was under way was waited for, and kept"
+    assert server.stats["requests"] == 2 * calls, "in-flight calls finished and were stored"
     assert written(tmp_path / "bench") == written(tmp_path / "whole")
 
 
-def test_a_second_one_does_not_wait(tmp_path: Path, served: tuple[FakeServer, str]) -> None:
+def test_a_second_ctrl_c_does_not_wait(tmp_path: Path, served: tuple[FakeServer, str]) -> None:
     server, url = served
     server.latency = 60.0
     command = [sys.executable, "-m", "creval", "build", *complex_edit(tmp_path), "--writer", f"openai:writer@{url}/v1"]
@@ -129,7 +129,7 @@ def test_a_second_one_does_not_wait(tmp_path: Path, served: tuple[FakeServer, st
             time.sleep(0.002)
         on.send_signal(signal.SIGINT)
         time.sleep(0.3)
-        assert on.poll() is None, "it waits for what is under way"
+        assert on.poll() is None, "the first Ctrl-C waits for in-flight calls"
         on.send_signal(signal.SIGINT)
         said = on.communicate(timeout=30)[1]
     assert (on.returncode, KEPT in said) == (130, True), said
