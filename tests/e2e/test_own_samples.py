@@ -119,7 +119,7 @@ def test_a_benchmark_with_if_questions_alone_needs_no_weights(tmp_path: Path, ju
         (scored.stdout + scored.stderr).split()
     )
     assert re.search(r"model +IF *\n", scored.stdout)
-    assert "On IF, " in scored.stdout
+    assert "In IF, " in scored.stdout
     compared = creval("compare", run, "ModelA", "ModelB")
     assert compared.returncode == 0, compared.stderr
     plotted = creval("plot", run, "forest", "--out", tmp_path / "forest.svg")
