@@ -26,6 +26,7 @@ def report(
         str, typer.Option(metavar="inside|link", help="Embed thumbnails, or link to the files.")
     ] = "inside",
     samples: Annotated[int, typer.Option(min=0, max=100, help="Number of samples of each kind to show.")] = 6,
+    published: options.Published = False,
     label: options.Label = None,
     resamples: options.Resamples = 2_000,
     seed: options.Seed = 0,
@@ -35,7 +36,8 @@ def report(
 
     options.keep_labels(run, label)
     scoring = options.scoring(strict, subset, weights, models, missing, common_samples, resamples, seed)
-    size = outputs.report(run, out, images=images, samples=samples, **scoring).stat().st_size / 1e6
+    path = outputs.report(run, out, images=images, samples=samples, published=published, **scoring)
+    size = path.stat().st_size / 1e6
     console.print_note(f"wrote {out} ({size:.1f} MB)")
     if size > _LARGE:
         console.print_note("This is large for a page. Show fewer with --samples N, or embed none with --images link.")
@@ -90,6 +92,7 @@ def plot(
     weights: options.Weights = None,
     missing: options.Missing = None,
     common_samples: options.CommonSamples = False,
+    published: options.Published = False,
     label: options.Label = None,
     resamples: options.Resamples = 2_000,
     seed: options.Seed = 0,
@@ -100,7 +103,7 @@ def plot(
     options.keep_labels(run, label)
     scoring = options.scoring(strict, subset, weights, models, missing, common_samples, resamples, seed)
     names = options.parse_names(metrics, "--metrics") or ()
-    outputs.plot(run, kind, out, level=level, metrics=names, human=human, scale=scale, **scoring)
+    outputs.plot(run, kind, out, level=level, metrics=names, human=human, scale=scale, published=published, **scoring)
     console.print_note(f"wrote {out}: {outputs.PLOT_KINDS[kind]}")
 
 
