@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -16,6 +14,7 @@ from creval.benchmarks import open_benchmark
 from creval.testing.fake_chat_server import FakeServer
 from tests.building.chains_made import draw_images, rows
 from tests.commands import creval
+from tests.processes import Running
 from tests.serving import serving
 
 
@@ -89,11 +88,9 @@ def test_a_killed_build_resumes_to_the_same_result(tmp_path: Path) -> None:
         calls = server.stats["requests"]
         for goal in (15, 40):
             begun = server.stats["requests"]
-            line = [sys.executable, "-m", "creval", *map(str, command), str(tmp_path / "bench")]
-            with subprocess.Popen(line, stderr=subprocess.DEVNULL) as on:
-                while on.poll() is None and server.stats["requests"] < begun + goal:
-                    pass
-                on.kill()
+            running = Running(*command, tmp_path / "bench")
+            running.wait_while(lambda end=begun + goal: server.stats["requests"] < end)  # type: ignore[misc]
+            running.kill()
         done = creval(*command, tmp_path / "bench")
         assert done.returncode == 0, done.stderr
         assert server.stats["requests"] <= 2 * calls + 2 * 4, "only in-flight calls are repeated"

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -14,6 +12,7 @@ from creval.benchmarks import open_benchmark
 from creval.testing.fake_chat_server import FakeServer
 from tests.building.chains_made import FITTING, annotated, entries
 from tests.commands import creval
+from tests.processes import Running
 from tests.serving import serving
 
 
@@ -102,11 +101,9 @@ def test_a_killed_build_resumes_to_the_same_result(tmp_path: Path) -> None:
         assert whole.returncode == 0, whole.stderr
         assert "the writer checks its own work" in whole.stderr
         calls = server.stats["requests"]
-        line = [sys.executable, "-m", "creval", *map(str, command), str(tmp_path / "bench")]
-        with subprocess.Popen(line, stderr=subprocess.DEVNULL) as on:
-            while on.poll() is None and server.stats["requests"] < calls + 12:
-                pass
-            on.kill()
+        running = Running(*command, tmp_path / "bench")
+        running.wait_while(lambda: server.stats["requests"] < calls + 12)
+        running.kill()
         assert creval(*command, tmp_path / "bench").returncode == 0
         assert server.stats["requests"] <= 2 * calls + 4, "only in-flight calls are repeated"
         again = creval(*command, tmp_path / "bench")

@@ -6,7 +6,6 @@ import json
 import shutil
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,8 @@ import pytest
 from creval.store import DATABASE
 from creval.testing.fake_chat_server import FAULT_KINDS, FakeServer
 from tests.building.made import Model, drawn, usual
+from tests.commands import creval as in_process
+from tests.processes import Running
 from tests.serving import serving
 
 
@@ -82,24 +83,23 @@ def test_a_killed_build_resumes_to_the_same_result(tmp_path: Path, served: tuple
     server, url = served
     server.latency = 0.01
     images = drawn(tmp_path / "pictures", *(f"p{number:02d}" for number in range(40)))
-    creval(*build(images, tmp_path / "whole", url, "--concurrency", "8"))
+    in_process(*build(images, tmp_path / "whole", url, "--concurrency", "8"))
     whole = server.stats["requests"]
-    again = command(*build(images, tmp_path / "killed", url, "--concurrency", "8"))
+    again = build(images, tmp_path / "killed", url, "--concurrency", "8")
     kills = 0
     for share in (0.2, 0.5, 0.8):
         goal = server.stats["requests"] + int(0.3 * whole * share)
-        with subprocess.Popen(again, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL) as on:
-            while on.poll() is None and server.stats["requests"] < goal:
-                time.sleep(0.005)
-            kills += on.poll() is None
-            on.kill()
+        running = Running(*again)
+        running.wait_while(lambda goal=goal: server.stats["requests"] < goal)  # type: ignore[misc]
+        kills += running.is_running
+        running.kill()
     assert kills == 3
     assert (tmp_path / "killed" / DATABASE).is_file()
-    creval(*again[3:])
+    assert in_process(*again).returncode == 0
     assert files(tmp_path / "killed") == files(tmp_path / "whole")
     assert server.stats["requests"] <= 2 * whole + kills * 8, "only in-flight calls are repeated"
     before = server.stats["requests"]
-    done = creval(*again[3:])
+    done = in_process(*again)
     assert server.stats["requests"] == before
     assert "0 calls" in done.stderr
 

@@ -24,6 +24,7 @@ from miniature import write_miniature
 from tests.benchmarks.complexbench_edit.release_files import write_release
 from tests.commands import creval as in_process
 from tests.databases import edit_database
+from tests.processes import Running
 from tests.serving import serving
 
 KEY = "sk-very-secret-0123456789"
@@ -118,23 +119,20 @@ def test_a_run_killed_ten_times_ends_with_the_same_verdicts(miniature: Path, tmp
     calm = FakeServer()
     with serving(calm.app()) as url:
         given = judge(miniature, url, tmp_path / "calm", "--ask", "question")
-        assert creval(*given, "--concurrency", str(at_once)).returncode == 0
+        assert in_process(*given, "--concurrency", at_once).returncode == 0
     calls = calm.stats["requests"]
     server = FakeServer(latency=0.1)
     chance = random.Random(7)
     with serving(server.app()) as url:
-        given = judge(miniature, url, tmp_path / "run", "--ask", "question")
-        given += ["--concurrency", str(at_once)]
+        given = judge(miniature, url, tmp_path / "run", "--ask", "question", "--concurrency", str(at_once))
         for _ in range(10):
             before = server.stats["requests"]
-            process = subprocess.Popen(command(*given), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-            while server.stats["requests"] <= before and process.poll() is None:
-                time.sleep(0.01)
+            running = Running(*given)
+            running.wait_while(lambda before=before: server.stats["requests"] <= before)  # type: ignore[misc]
             time.sleep(chance.uniform(0, 0.4))
-            process.send_signal(signal.SIGKILL)
-            process.wait()
+            running.kill()
         assert server.stats["requests"] < calls, "the run was not complete when it was killed"
-        last = creval(*given)
+        last = in_process(*given)
         assert last.returncode == 0, last.stderr
     assert verdicts(tmp_path / "run") == verdicts(tmp_path / "calm")
     assert server.stats["requests"] <= calls + 10 * at_once
@@ -146,12 +144,11 @@ def test_an_interrupt_lets_in_flight_calls_finish(miniature: Path, tmp_path: Pat
     with serving(server.app()) as url:
         given = judge(miniature, url, run, "--ask", "question", "--concurrency", "8")
         given += ["--limit", "5"]
-        process = subprocess.Popen(command(*given), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        while server.stats["requests"] < 20:
-            time.sleep(0.01)
-        process.send_signal(signal.SIGINT)
-        _, err = process.communicate(timeout=20)
-        assert process.returncode == 130, err
+        running = Running(*given)
+        running.wait_while(lambda: server.stats["requests"] < 20)
+        running.interrupt()
+        status, err = running.end()
+        assert status == 130, err
         assert "Repeat the command to resume" in err
         assert "Traceback" not in err
         asked = server.stats["requests"]

@@ -102,6 +102,43 @@ def test_secrets_in_settings_are_not_stored(bench: Path, tmp_path: Path, monkeyp
     check_hidden(tmp_path / "kept", *done)
 
 
+FAILING = f"""
+import os, sys
+MESSAGE = f"401 for {{os.environ['OWN_API_KEY']}} and sk-{SECRET}"
+def edit(source, instruction, seed, api_key):
+    raise RuntimeError(f"{{MESSAGE}} and {{api_key}}")
+def judge(questions):
+    raise RuntimeError(MESSAGE)
+def measure(edit):
+    raise RuntimeError(MESSAGE)
+if __name__ == "__main__":
+    sys.exit(MESSAGE)
+"""
+
+
+def test_secrets_in_messages_of_functions_and_programs_are_hidden(
+    bench: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "failing.py").write_text(FAILING)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("OWN_API_KEY", f"env-{SECRET}")
+    kept, program = tmp_path / "kept", f"command:{sys.executable} failing.py {{output}}"
+    make = ("edit", bench, "--attempts", "1", "--json", "--out")
+    asked = ("judge", bench, "--edits", kept / "good", "--attempts", "1", "--retries", "0", "--json", "--run")
+    good = creval(*make, kept / "good", "--editor", "touchstone:faithful")
+    said = [
+        creval(*make, kept / "a", "--editor", "python:failing:edit", "--set", f"api_key=set-{SECRET}"),
+        creval(*make, kept / "b", "--editor", program),
+        creval(*asked, kept / "r1", "--judge", "python:failing:judge"),
+        creval(*asked, kept / "r2", "--judge", program),
+        creval("measure", "python:failing:measure", "--bench", bench, "--edits", kept / "good"),
+    ]
+    assert good.returncode == 0
+    for done in said:
+        assert "401 for [hidden] and [hidden]" in done.stdout + done.stderr
+    check_hidden(kept, good, *said)
+
+
 def test_a_folder_of_an_older_version_resumes_without_new_calls(
     bench: Path, programs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
