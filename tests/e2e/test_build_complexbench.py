@@ -1,4 +1,4 @@
-"""`creval build complexbench` as a user runs it: judged, killed, with what does not suit."""
+"""Tests of `creval build complexbench`: judging the result, kills, and unusable images."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.serving import serving
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A benchmark of six pictures; others do not suit, and one cannot be opened."""
+    """Build a benchmark from six images. Others are unsuitable, and one is unreadable."""
     folder = tmp_path_factory.mktemp("built")
     file = annotated(folder, [*FITTING, ("cat", "cup"), ("cat",) * 3, ("cat", "cup", "vase")])
     (folder / "images" / "000000000009.jpg").write_bytes(b"none")
@@ -57,12 +57,12 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "bench"
 
 
-def test_bench_finds_it_without_fault(built: Path) -> None:
+def test_the_built_benchmark_has_no_problems(built: Path) -> None:
     found = json.loads(creval("bench", built, "--json").stdout)
     assert (found["samples"], found["problems"]) == (18, [])
 
 
-def test_it_is_judged(built: Path, tmp_path: Path) -> None:
+def test_the_built_benchmark_can_be_judged(built: Path, tmp_path: Path) -> None:
     edits = tmp_path / "Model"
     for sample in open_benchmark(built).dataset.samples[:4]:
         path = edits / f"{sample.id}.png"
@@ -76,7 +76,7 @@ def test_it_is_judged(built: Path, tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
 
 
-def test_killed_it_comes_to_the_same(tmp_path: Path) -> None:
+def test_a_killed_build_resumes_to_the_same_result(tmp_path: Path) -> None:
     file = annotated(tmp_path, FITTING)
     server = FakeServer(seed=5, latency=0.01)
     with serving(server.app()) as url:
@@ -105,16 +105,16 @@ def test_killed_it_comes_to_the_same(tmp_path: Path) -> None:
         running.wait_while(lambda: server.stats["requests"] < calls + 12)
         running.kill()
         assert creval(*command, tmp_path / "bench").returncode == 0
-        assert server.stats["requests"] <= 2 * calls + 4, "only what was under way twice"
+        assert server.stats["requests"] <= 2 * calls + 4, "only in-flight calls are repeated"
         again = creval(*command, tmp_path / "bench")
         assert "0 samples: about 0 calls" in again.stderr
         assert "0 calls in" in again.stderr
-        assert "Now: creval bench" in again.stderr, "it is there"
+        assert "Now: creval bench" in again.stderr, "the benchmark exists"
     assert entries(tmp_path / "bench") == entries(tmp_path / "whole")
     assert open_benchmark(tmp_path / "bench").dataset.issues == ()
 
 
-def test_wrong_usage_gets_a_sentence(tmp_path: Path) -> None:
+def test_wrong_usage_is_an_error(tmp_path: Path) -> None:
     file = annotated(tmp_path, [("cat",)])
     command = (
         "build",

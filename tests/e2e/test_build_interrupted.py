@@ -1,4 +1,4 @@
-"""Ctrl-C while a benchmark is being built: what came is kept, and the same command goes on."""
+"""Tests of Ctrl-C during a build: replies are stored, and the same command resumes."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def ice(tmp_path: Path) -> list[str]:
 
 
 def written(bench: Path) -> object:
-    """What a benchmark of any system says."""
+    """Return the content of a built benchmark of any kind."""
     files = {
         path.relative_to(bench).as_posix(): path.read_text()
         for path in bench.rglob("*.json*")
@@ -67,12 +67,12 @@ def served() -> Iterator[tuple[FakeServer, str]]:
 
 
 def expected(command: list[str], out: Path) -> int:
-    """The calls that are left, as an estimate says."""
+    """Return the number of remaining calls according to the estimate."""
     return sum(made["calls"] for made in parsed(*command, "--out", out, "--dry-run")["estimates"])
 
 
 @pytest.mark.parametrize("make", [creval, complex_edit, complexbench, ice])
-def test_it_stops_kindly_and_goes_on_to_the_same(
+def test_an_interrupted_build_resumes_to_the_same_result(
     tmp_path: Path, served: tuple[FakeServer, str], make: Callable[[Path], list[str]]
 ) -> None:
     server, url = served
@@ -89,15 +89,15 @@ def test_it_stops_kindly_and_goes_on_to_the_same(
     assert status == 130, said
     assert said.splitlines()[-1] == KEPT
     assert "Traceback" not in said
-    assert server.stats["requests"] < 2 * calls, "there was something left to do"
+    assert server.stats["requests"] < 2 * calls, "the build was not complete"
 
     assert expected(command, tmp_path / "bench") < expected(command, tmp_path / "new")
     right(*command, "--out", tmp_path / "bench")
-    assert server.stats["requests"] == 2 * calls, "what was under way was waited for, and kept"
+    assert server.stats["requests"] == 2 * calls, "in-flight calls finished and were stored"
     assert written(tmp_path / "bench") == written(tmp_path / "whole")
 
 
-def test_a_second_one_does_not_wait(tmp_path: Path, served: tuple[FakeServer, str]) -> None:
+def test_a_second_ctrl_c_does_not_wait(tmp_path: Path, served: tuple[FakeServer, str]) -> None:
     server, url = served
     server.latency = 60.0
     began = time.monotonic()
@@ -107,7 +107,7 @@ def test_a_second_one_does_not_wait(tmp_path: Path, served: tuple[FakeServer, st
     running.wait_while(lambda: server.stats["requests"] < 4)
     running.interrupt()
     time.sleep(0.3)
-    assert running.is_running, "it waits for what is under way"
+    assert running.is_running, "the first Ctrl-C waits for in-flight calls"
     running.interrupt()
     status, said = running.end()
     assert (status, KEPT in said) == (130, True), said
