@@ -17,6 +17,8 @@ from PIL import Image
 import shared_data
 from creval.analysis.scoring import build_score_table
 from creval.benchmarks import open_benchmark
+from creval.building.review.base import ACCEPTED, DROPPED
+from creval.building.review.loader import open_review
 from creval.judging.replay_run import replay
 from creval.store import open_run
 from creval.touchstone.builder import build_touchstone
@@ -314,6 +316,19 @@ def _built_benchmark(inputs: Inputs, shell: Shell) -> None:
     )
 
 
+def _reviewed_twice(inputs: Inputs, shell: Shell) -> None:
+    """Build a benchmark that two named reviewers have decided, with one disagreement."""
+    inputs.copy(_photos, shell.folder)
+    folder = shell.folder / "benches" / "twice"
+    shell.run(
+        "creval build creval --images photos --out benches/twice --writer openai:gpt-4o --asker openai:gpt-4o-mini"
+    )
+    for name, first in (("ann", ACCEPTED), ("ben", DROPPED)):
+        review = open_review(folder, name)
+        review.decide("a", "IF/Q1", first, {})
+        review.decide("a", "IF/Q2", ACCEPTED, {})
+
+
 _SHARED: dict[str, Callable[[Path], None]] = {
     "BENCH": _benchmark,
     "CREval": _miniature,
@@ -349,6 +364,7 @@ _RELEASED: dict[str, Callable[[Inputs, Shell], None]] = {
 }
 _MADE_BY_COMMANDS: dict[str, Callable[[Inputs, Shell], None]] = {
     "benches": _built_benchmark,
+    "benches/twice": _reviewed_twice,
     "creval-demo/run": _judge_demo,
     "runs/complex": _judged("Complex-Edit", "runs/complex", "--repeat 4"),
     "runs/complexbench": _judged("ComplexBench-Edit", "runs/complexbench"),

@@ -136,9 +136,23 @@ def review(
     port: options.Port = 0,
     token: options.Token = False,
     open_: options.Open = False,
+    as_: Annotated[
+        str, typer.Option("--as", metavar="NAME", help="Your name. Named reviewers do not see each other's verdicts.")
+    ] = "",
+    agreement: Annotated[
+        bool, typer.Option("--agreement", help="Print how far named reviewers agree, and where they differ.")
+    ] = False,
+    json: options.Json = False,
 ) -> None:
     """Review a built benchmark in a browser: accept, change or drop samples."""
-    from creval.building.review.loader import open_review
+    from creval.building.review.loader import open_review, open_votes
+
+    if agreement:
+        from creval.building.review.votes import compare_reviewers
+        from creval.reporting.commands.review_output import reviewers_output
+
+        console.print_output(reviewers_output(compare_reviewers(open_votes(Path(bench)))), json)
+        return
     from creval.web.review.app import serve_review
 
-    serve_review(open_review(Path(bench)), host, port, open_, token)
+    serve_review(open_review(Path(bench), as_), host, port, open_, token)

@@ -1,4 +1,4 @@
-"""How sure: every model's value with its interval, and who cannot be told apart."""
+"""Forest plot: each model's value with its interval, and models without significant differences."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ _PANELS = 4  # side by side
 def forest(
     card: Scorecard, *, metrics: Sequence[str] = (), about: str = "", published: PublishedScores | None = None
 ) -> Figure:
-    """A row a model, best first, a panel for each column. Bars join models of whom no two can be told apart.
+    """Draw a row per model, best first, and a panel per metric. Bars join models without significant differences.
 
-    Models with published numbers alone have rows below a line, in the paper's order.
+    Models with published numbers only have rows below a line, in the paper's order.
     """
     columns = selection.columns_with_values(card, "overall", ["overall"], metrics)
     rank = card.table.schema.ranking_column
@@ -35,13 +35,13 @@ def forest(
     joined = [group for group in card.indistinguishable if len(group) > 1 and columns[0] == rank]
     several = ""
     if len(card.models) > 1 and columns[0] == rank:
-        bar = f"A bar beside {escape_plot_text(rank)} joins models of whom no two can be told apart"
-        several = bar if joined else f"All models can be told apart in {escape_plot_text(rank)}"
-        several += " (paired sign-flip test at 5 %, corrected after Holm). "
+        bar = f"Bars beside {escape_plot_text(rank)} join models without significant differences"
+        several = bar if joined else f"All differences in {escape_plot_text(rank)} are significant"
+        several += " (paired sign-flip test at the 5 % level, Holm-corrected). "
     marks = PublishedMarks(published, card, [("overall", "overall")]) if published is not None else None
     others = marks.others if marks is not None else []
     made, body = canvas.make_figure(
-        f"Every model with its interval, ordered by {escape_plot_text(rank)}",
+        f"Models with intervals, ordered by {escape_plot_text(rank)}",
         f"{about}Bars through values: 95 % intervals over samples. {several}{canvas.hollow_note(cells)}"
         f"{marks.note if marks is not None else ''}"
         "Each panel has its own scale.",
@@ -89,7 +89,7 @@ def _draw_values(axes: Any, card: Scorecard, column: str) -> None:
 
 
 def _draw_published(axes: Any, card: Scorecard, column: str, marks: PublishedMarks) -> None:
-    """Published values on the rows of the run's models, and below a line those of other models."""
+    """Draw published values in the rows of the run's models, and those of other models below a line."""
     rows = [*(marks.own.get(name) for name in card.models), *marks.others]
     place = ("overall", "overall", column)
     for row, series in enumerate(rows):
@@ -106,7 +106,7 @@ def _draw_published(axes: Any, card: Scorecard, column: str, marks: PublishedMar
 
 
 def _draw_ties(axes: Any, card: Scorecard, joined: list[tuple[str, ...]]) -> None:
-    """Bars outside the panel; those that overlap stand beside each other."""
+    """Draw the bars beside the panel. Overlapping bars are drawn next to each other."""
     place = {name: at for at, name in enumerate(card.models)}
     ends: list[int] = []
     for group in joined:

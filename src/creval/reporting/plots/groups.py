@@ -1,4 +1,4 @@
-"""Group by group: each model's value with its interval in each group of a level."""
+"""Group plot: each model's value with its interval in each group of a level."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from creval.analysis.published_scores import PublishedScores
 
 MAX_MODELS = 8
-"""Models that can be told apart in a group."""
+"""Largest number of models that can be distinguished in a group."""
 _PANELS = 4  # side by side
-_MAX_HEIGHT = 8.0  # inches that a page has room for
+_MAX_HEIGHT = 8.0  # inches, to fit a page
 
 
 @canvas.plot_style()
@@ -32,7 +32,7 @@ def groups(
     max_models: int = MAX_MODELS,
     published: PublishedScores | None = None,
 ) -> Figure:
-    """Dots with intervals, a row for each group of a level, a panel for each metric."""
+    """Draw dots with intervals, with a row per group of a level and a panel per metric."""
     level = selection.resolve_level(card, level)
     rows = card.groups(level)
     columns = selection.columns_with_values(card, level, rows, metrics)
