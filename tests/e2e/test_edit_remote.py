@@ -1,13 +1,9 @@
-"""`creval edit` through each provider's protocol: many samples, faults, and kills."""
+"""Tests of `creval edit` with each remote provider: 200 samples, faults, and kills."""
 
 from __future__ import annotations
 
 import base64
 import json
-import os
-import subprocess
-import sys
-import time
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -36,6 +32,7 @@ from tests.editors.servers import (
     image,
     slow,
 )
+from tests.processes import Running
 from tests.serving import serving
 
 AT_ONCE, SHARE = 16, 0.2
@@ -62,7 +59,7 @@ TRUNCATED: dict[str, Answer] = {
 
 
 def faulty(kind: str) -> Provider:
-    """A server of which a fifth of the answers, and of the files where it serves files, are bad."""
+    """Return a server with a fifth of faulty responses, and of faulty files if it serves files."""
     server = SERVERS[kind]()
     page = web.Response
     bad = [
@@ -120,28 +117,27 @@ def folder(samples: int, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("kind", SERVERS)
-def test_every_edit_is_there_or_says_why(kind: str, samples: int, folder: Path, tmp_path: Path) -> None:
+def test_every_edit_is_done_or_has_a_reason(
+    kind: str, samples: int, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     server, out = faulty(kind), tmp_path / "M"
-    environment = {"CREVAL_API_KEY": KEY}
+    monkeypatch.setenv("CREVAL_API_KEY", KEY)
     killed_at = (0.3,) if samples < 100 else (0.2, 0.45, 0.7)
     with serving(server.app()) as base:
         server.base = base
         told = command(kind, folder, out, base)
         kills = 0
         for share in killed_at:
-            line = [sys.executable, "-m", "creval", *told]
-            quiet = subprocess.DEVNULL
-            with subprocess.Popen(line, env={**os.environ, **environment}, stdout=quiet, stderr=quiet) as on:
-                while on.poll() is None and server.sold < share * samples:
-                    time.sleep(0.002)
-                kills += on.poll() is None
-                on.kill()
+            running = Running(*told)
+            running.wait_while(lambda share=share: server.sold < share * samples)  # type: ignore[misc]
+            kills += running.is_running
+            running.kill()
         assert kills == len(killed_at)
-        done = creval(*told, env=environment)
+        done = creval(*told)
         assert done.returncode == 0, done.stderr
         found: dict[str, Any] = json.loads(done.stdout)
         sold = server.sold
-        again = creval(*told, env=environment)
+        again = creval(*told)
     made = Counter(found["statuses"])
     assert made["done"] + made["refused"] == samples, found["reasons"]
     assert 1 <= made["refused"] <= 0.15 * samples
@@ -154,7 +150,7 @@ def test_every_edit_is_there_or_says_why(kind: str, samples: int, folder: Path, 
     for name, edit in edits.items():
         there = list(out.glob(f"{name}.*"))
         assert len(there) == (str(edit.status) == "done"), name
-    # What was in flight is bought again, and a file that cannot be had in three tries.
+    # In-flight calls are paid again, and results whose file cannot be downloaded in three tries.
     spoilt = 0 if kind in TRUNCATED else 12
     assert sold <= made["done"] + kills * AT_ONCE + spoilt
     assert json.loads(again.stdout)["cached"] >= made["done"]

@@ -1,4 +1,4 @@
-"""A run as a page of HTML: one file that opens anywhere."""
+"""The HTML report of a run: one self-contained file."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from creval.analysis.published_scores import PublishedScores
 from creval.core.formatting import pluralise
 from creval.providers.catalog import describe_judge
-from creval.reporting import headline, missing_edits, run_facts, sentences, tables
+from creval.reporting import headline, missing_edits, published_tables, run_facts, sentences, tables
 from creval.reporting.html.charts import build_charts
 from creval.reporting.html.gallery import build_gallery
 from creval.reporting.html.template import render_page
@@ -19,7 +20,7 @@ from creval.store.manifest import benchmark_title
 from creval.store.provenance import read_provenance
 from creval.store.run import Run
 
-_MAX_COLUMNS = 20  # columns of the table of scores
+_MAX_COLUMNS = 20  # columns of the score table
 SAMPLES_PER_SECTION = 6
 """Samples of each kind in the gallery."""
 
@@ -32,9 +33,13 @@ def report_page(
     samples_per_section: int = SAMPLES_PER_SECTION,
     link: Path | None = None,
     watch: Callable[[int, int], None] = lambda _, __: None,
+    published: PublishedScores | None = None,
 ) -> str:
-    """The scores of a run, what they rest on, and samples with pictures: inside or, with `link`, links from there."""
-    shelves = build_gallery(run, card, samples_per_section, link, watch)
+    """Return the report as HTML: scores, plots, samples with images, and facts about the run.
+
+    Images are embedded or, if `link` is given, linked relative to that folder.
+    """
+    sections = build_gallery(run, card, samples_per_section, link, watch)
     manifest = run.manifest
     samples = dict.fromkeys(card.table.samples)
     gone = missing_edits.missing_from_table(run, card.table)
@@ -56,19 +61,25 @@ def report_page(
             *missing_edits.missing_sentences(gone),
             *missing_edits.missing_policy_sentences(card.table, gone),
         ],
-        charts=build_charts(card, describe_basis(card, manifest), read_provenance(manifest)),
-        shelves=shelves,
+        published=[] if published is None else list(published_tables.published_tables(published, card, _groups(card))),
+        published_notes=(
+            []
+            if published is None
+            else published_tables.published_sentences(published, card, str(manifest["judge"] or ""))
+        ),
+        charts=build_charts(card, describe_basis(card, manifest), read_provenance(manifest), published),
+        sections=sections,
         models=card.models,
-        asked=run_facts.run_facts_table(run),
+        settings=run_facts.run_facts_table(run),
         prompts=manifest.get("prompts", {}),
         unanswered=run_facts.unanswered_tables(run, card.models, samples),
-        gone=missing_edits.missing_table(gone),
-        absent=run_facts.missing_images_table(run, card.models, samples),
+        missing_edits=missing_edits.missing_table(gone),
+        missing_images=run_facts.missing_images_table(run, card.models, samples),
     )
 
 
 def output_page(title: str, output: CommandOutput) -> str:
-    """What one command found, as a page."""
+    """Return the output of one command as an HTML page."""
     return render_page("findings.html", title=title, found=output)
 
 
@@ -77,11 +88,15 @@ def _page_title(card: Scorecard, manifest: Mapping[str, Any]) -> str:
     return f"{benchmark_title(manifest)}: {pluralise(len(card.models), 'model')}, {judged}"
 
 
+def _groups(card: Scorecard) -> tables.SampleGroups:
+    """Return the overall group and the groups of the coarsest level."""
+    level = next((level.name for level in card.table.schema.levels if level.groups_samples), None)
+    return tables.select_groups(card, ["overall"] if level is None else ["overall", level])
+
+
 def _score_tables(card: Scorecard) -> list[OutputTable]:
-    """The whole and the groups of the coarsest level beside each other or, where that is too wide, a table each."""
-    levels = card.table.schema.levels
-    level = next((level.name for level in levels if level.groups_samples), None)
-    shown = tables.select_groups(card, ["overall"] if level is None else ["overall", level])
+    """Return one table of the overall scores and the coarsest level, or several tables if it is too wide."""
+    levels, shown = card.table.schema.levels, _groups(card)
     if len(shown) * len(tables.visible_columns(card)) <= _MAX_COLUMNS:
         return list(tables.score_tables(card, shown, {}, width=10**6, ranking_first=True))
     once = card.table.distinct_groups()
