@@ -361,7 +361,7 @@ def test_an_exception_that_repeats_is_not_tried_five_times(
     monkeypatch.setattr("creval.calls.retry.backoff", lambda *_: 0.0)
     seen = []
 
-    def fails(source: Image.Image, instruction: str) -> Image.Image:
+    def fails(source: Image.Image, instruction: str) -> Image.Image:  # noqa: ARG001
         seen.append(instruction)
         raise ValueError(message.format(calls=len(seen)))
 
