@@ -368,7 +368,7 @@ def test_images_that_a_model_sees_in_their_own_shapes() -> None:
         assert np.allclose(depth.numpy(), np.asarray(image, dtype=np.float32).mean(axis=-1))
 
 
-def test_a_model_nobody_chose_is_missing_and_one_that_was_is_wrong(
+def test_an_unavailable_model_is_missing_by_default_and_an_error_if_chosen(
     images: list[Path], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
