@@ -107,7 +107,7 @@ def test_a_file_of_another_kind_is_an_error(file: Path, content: str, sentence: 
         read_human_ratings(file)
 
 
-def test_a_image_is_no_table(file: Path) -> None:
+def test_an_image_is_no_table(file: Path) -> None:
     file.write_bytes(b"\x89PNG\xff\xfe")
     with pytest.raises(CrevalError, match="not text in UTF-8"):
         read_score_file(file)

@@ -222,7 +222,7 @@ def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
 
 @settings(max_examples=60, deadline=None)
 @given(st.sampled_from(["PNG", "JPEG", "GIF", "WEBP", "TIFF", "BMP"]), st.data())
-def test_damage_anywhere_gives_a_image_or_a_sentence(
+def test_damage_anywhere_gives_an_image_or_a_sentence(
     tmp_path_factory: pytest.TempPathFactory, kind: str, data: st.DataObject
 ) -> None:
     path = tmp_path_factory.mktemp("damaged") / "a"
@@ -270,7 +270,7 @@ def test_upright_files_are_sent_byte_for_byte(tmp_path: Path, suffix: str, media
 
 
 @pytest.mark.parametrize("suffix", ["jpg", "png", "webp"])
-def test_a_image_on_its_side_is_turned_before_it_is_sent(tmp_path: Path, suffix: str) -> None:
+def test_an_image_on_its_side_is_turned_before_it_is_sent(tmp_path: Path, suffix: str) -> None:
     path = tmp_path / f"a.{suffix}"
     exif = Image.Exif()
     exif[0x0112] = 6

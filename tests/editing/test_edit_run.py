@@ -196,7 +196,7 @@ def test_black_images_are_asked_for_once_more(bench: Path, tmp_path: Path) -> No
         assert edited.progress.requests_sent == made
 
 
-def test_a_image_that_the_benchmark_lacks_is_not_the_editors_failing(bench: Path, tmp_path: Path, fake: str) -> None:
+def test_an_image_that_the_benchmark_lacks_is_not_the_editors_failing(bench: Path, tmp_path: Path, fake: str) -> None:
     benchmark = open_benchmark(bench)
     whole = benchmark.dataset.samples[0].source
     assert whole is not None

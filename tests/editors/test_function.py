@@ -133,7 +133,7 @@ def test_images_of_all_modes(mode: str, color: Any, shown: tuple[int, ...]) -> N
     assert found.convert("RGB").getpixel((2, 1)) == shown
 
 
-def test_a_image_without_pixels() -> None:
+def test_an_image_without_pixels() -> None:
     with pytest.raises(CallError, match="the function failed"):
         made(function(lambda: Image.new("RGB", (0, 0))), EditRequest("a", "do"))
 

@@ -31,7 +31,7 @@ def module(monkeypatch: pytest.MonkeyPatch, name: str, **given: Any) -> None:
     monkeypatch.setitem(sys.modules, name, made)
 
 
-def test_imaging_hands_pyiqa_a_image_of_height_1024(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_imaging_hands_pyiqa_an_image_of_height_1024(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[tuple[str, dict[str, Any]]] = []
     seen: list[Any] = []
 

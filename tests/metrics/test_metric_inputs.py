@@ -24,7 +24,7 @@ def counted(shelf: ImageCache, key: str, made: list[str], size: int = 10) -> Ima
     return shelf.get_or_load(key, make)
 
 
-def test_a_image_is_made_once_while_there_is_room() -> None:
+def test_an_image_is_made_once_while_there_is_room() -> None:
     shelf, made = ImageCache(250), list[str]()
     for key in "abab":
         counted(shelf, key, made)
@@ -36,7 +36,7 @@ def test_a_image_is_made_once_while_there_is_room() -> None:
     assert made == ["a", "b", "c", "a"]
 
 
-def test_a_image_larger_than_the_shelf_is_there_while_it_is_used() -> None:
+def test_an_image_larger_than_the_shelf_is_there_while_it_is_used() -> None:
     shelf, made = ImageCache(50), list[str]()
     counted(shelf, "a", made)
     assert counted(shelf, "a", made).size == (10, 10)
@@ -87,7 +87,7 @@ def test_two_threads_hold_one_image() -> None:
     assert made.count("a") == 1
 
 
-def test_threads_make_a_image_once() -> None:
+def test_threads_make_an_image_once() -> None:
     shelf, made, gate = ImageCache(), list[str](), Barrier(8)
 
     def take(_: int) -> Image.Image:

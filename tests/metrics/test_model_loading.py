@@ -211,7 +211,7 @@ def test_heads_that_are_none_get_a_sentence(models: dict[str, str], images: list
         look(trying(tmp_path / "wide.pth"), sample, images[0])
 
 
-def test_a_image_too_wide_to_be_scaled(models: dict[str, str], tmp_path: Path) -> None:
+def test_an_image_too_wide_to_be_scaled(models: dict[str, str], tmp_path: Path) -> None:
     Image.new("RGB", (20_000, 1)).save(tmp_path / "edit.png")
     Image.new("RGB", (1, 3000)).save(tmp_path / "narrow.png")
     with pytest.raises(NotMeasurable, match="too wide"):
@@ -220,7 +220,7 @@ def test_a_image_too_wide_to_be_scaled(models: dict[str, str], tmp_path: Path) -
 
 
 @pytest.mark.parametrize("name", ["clip_src", "subject", "style"])
-def test_a_image_too_long_to_be_seen_costs_only_itself(
+def test_an_image_too_long_to_be_seen_costs_only_itself(
     name: str, models: dict[str, str], images: list[Path], tmp_path: Path
 ) -> None:
     Image.new("RGB", (1, 400_000)).save(tmp_path / "long.png")

@@ -158,7 +158,7 @@ def many(models: int = 2, images: int = 12) -> ScoreTable:
     )
 
 
-def test_the_complexities_of_a_image_are_drawn_together() -> None:
+def test_the_complexities_of_an_image_are_drawn_together() -> None:
     table = many()
     together = build_scorecard(table, resamples=800)
     apart = build_scorecard(replace(table, clusters=np.arange(table.values.shape[1])), resamples=800)

@@ -168,7 +168,7 @@ def test_a_name_that_is_no_task(tmp_path: Path) -> None:
         read_model_outputs(made, SAMPLES)
 
 
-def test_a_image_of_what_is_not_supported(tmp_path: Path) -> None:
+def test_an_image_of_what_is_not_supported(tmp_path: Path) -> None:
     made = folder(tmp_path, "a.png", listed={"a": "a.png", "b": "b.png"}, unsupported="5\n26\n")
     with pytest.raises(CrevalError, match=r"names an image of 'a', but the sample is declared unsuppor"):
         read_model_outputs(made, SAMPLES)

@@ -45,7 +45,7 @@ def test_boxes_that_overlap_are_one_object(tmp_path: Path, images: dict[str, Pat
     assert len(COCO_CLASSES) == 80
 
 
-def test_a_image_is_looked_at_once_by_a_model(tmp_path: Path, images: dict[str, Path]) -> None:
+def test_an_image_is_looked_at_once_by_a_model(tmp_path: Path, images: dict[str, Path]) -> None:
     detector, bench = Detector(), tmp_path / "bench"
     first = detect_objects(bench, images, "some/model", detector.find)
     assert detect_objects(bench, images, "some/model", detector.find) == first

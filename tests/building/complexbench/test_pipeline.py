@@ -129,7 +129,7 @@ def test_a_check_that_cannot_be_read_is_asked_for_again() -> None:
     assert len(made["edit pair"]) == 3
 
 
-def test_a_images_types_are_the_same_each_time() -> None:
+def test_an_images_types_are_the_same_each_time() -> None:
     drawn = [draw_edit_types("two-chain", ["cup"], f"{seed} a.jpg") for seed in range(20)]
     assert drawn == [draw_edit_types("two-chain", ["cup"], f"{seed} a.jpg") for seed in range(20)]
     assert len(set(drawn)) > 5, "another seed draws other types"

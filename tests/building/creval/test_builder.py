@@ -53,7 +53,7 @@ def test_a_newcomer_of_the_same_name_does_not_take_anothers(tmp_path: Path) -> N
     assert record(tmp_path)["pictures"] == {"cat": "cat.png", "cat-jpg": "cat.jpg"}
 
 
-def test_a_image_that_cannot_be_written_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_image_that_cannot_be_written_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def copied(source: Path, path: Path) -> None:
         if path.name == "cat.png":
             raise OSError(28, "No space left on device")

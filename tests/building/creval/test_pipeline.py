@@ -49,7 +49,7 @@ def record(tmp_path: Path) -> dict[str, Any]:
     return dict(json.loads((tmp_path / "bench" / "build.json").read_text()))
 
 
-def test_a_image_becomes_a_sample(tmp_path: Path) -> None:
+def test_an_image_becomes_a_sample(tmp_path: Path) -> None:
     model = Model()
     built = build(tmp_path, model)
     assert model.stages() == ["instruction", "IF", "VC", "blind", "VQ"]
@@ -112,7 +112,7 @@ def test_questions_that_overlap_other_metrics_are_refused(tmp_path: Path) -> Non
     assert "- Is the IF part red?" in next(text for stage, text in model.asked if stage == "VQ")
 
 
-def test_too_few_good_questions_leave_a_image_out(tmp_path: Path) -> None:
+def test_too_few_good_questions_leave_an_image_out(tmp_path: Path) -> None:
     def says(stage: str, text: str) -> str:
         if stage == "VQ":
             return questions("VQ", "Is it red?", "Is it blue and is it red?")

@@ -98,7 +98,7 @@ def test_questions_on_a_changed_instruction_have_a_note(review: CrevalReview) ->
     assert "asked_for" not in (review.folder / "instruction.json").read_text()
 
 
-def test_a_image_from_elsewhere_is_not_shown(review: CrevalReview) -> None:
+def test_an_image_from_elsewhere_is_not_shown(review: CrevalReview) -> None:
     listed = review.folder / "instruction.json"
     listed.write_text(listed.read_text().replace("image/cat.png", "../pictures/cat.png"))
     assert review.group("cat").images == {}

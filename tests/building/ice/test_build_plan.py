@@ -195,7 +195,7 @@ def test_images_whose_names_are_no_text_are_done_once(url: str, tmp_path: Path) 
     assert sorted(made) == [r"caf\udce8.png"] * 2 + [r"caf\udce9.png"] * 2
 
 
-def test_all_items_of_a_image_name_it(url: str, tmp_path: Path) -> None:
+def test_all_items_of_an_image_name_it(url: str, tmp_path: Path) -> None:
     images, out = draw_plain(tmp_path / "in", 2), tmp_path / "bench"
     tasks = "Text-to-Image Creating,Style Reference Creating,Color Editing,Image Deblurring"
     building(images, out, url, IceBuildOptions(tasks=tasks, items_per_image=4, derive=True)).run()

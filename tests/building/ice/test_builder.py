@@ -210,7 +210,7 @@ def test_lines_stay_in_their_order(url: str, tmp_path: Path) -> None:
     assert [entry["ItemID"][-1] for entry in entries(out)] == ["a", "c", "b", "d"]
 
 
-def test_a_image_is_described_once_for_all_its_items(tmp_path: Path) -> None:
+def test_an_image_is_described_once_for_all_its_items(tmp_path: Path) -> None:
     server = Heard(seed=3)
     with serving(server.app()) as url:
         wish = IceBuildOptions(tasks="5-8", items_per_image=4, people_fill_in=True)

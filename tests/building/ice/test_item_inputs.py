@@ -100,7 +100,7 @@ def test_a_control_image_of_one_colour_is_none(url: str, tmp_path: Path) -> None
     assert (len(again.results), again.left_out) == (3, {}), "another task may suit"
 
 
-def test_a_image_that_cannot_be_written_is_named(url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_image_that_cannot_be_written_is_named(url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(_image: Image.Image, _path: Path) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 

@@ -47,7 +47,7 @@ def test_tasks_are_spread_evenly(tmp_path: Path) -> None:
     }
 
 
-def test_several_tasks_a_image_are_different_ones(tmp_path: Path) -> None:
+def test_several_tasks_an_image_are_different_ones(tmp_path: Path) -> None:
     found, _ = find_image_sets(draw_plain(tmp_path / "in", 3), tmp_path / "out")
     jobs, _ = assign_tasks(found, assign_id_stems(found, []), TaskSelection(items_per_image=5), 0)
     for of in jobs.values():

@@ -128,7 +128,7 @@ def test_a_dropped_text_drops_its_item(built: Path) -> None:
     assert len(open_benchmark(built).dataset.samples) == 1
 
 
-def test_a_image_outside_is_not_shown(built: Path) -> None:
+def test_an_image_outside_is_not_shown(built: Path) -> None:
     path = built / "dataset" / "data.jsonl"
     text = path.read_text()
     (entry,) = (one for one in entries(built) if one["ItemID"] == COLOUR)

@@ -138,7 +138,7 @@ def test_a_task_that_is_not_done_in_time_stays_kept(tmp_path: Path) -> None:
     assert ticket.task_id == f"{server.base}/v1/get_result?id=task-1"
 
 
-def test_a_image_that_is_gone_means_a_new_task(tmp_path: Path) -> None:
+def test_an_image_that_is_gone_means_a_new_task(tmp_path: Path) -> None:
     server, ticket = BFL(), Pocket()
     server.results = [error(403, {})]
     found = fault("bfl", server, make_job(tmp_path), ticket=ticket)

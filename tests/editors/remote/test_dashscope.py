@@ -49,7 +49,7 @@ def test_models_that_choose_a_size_get_the_sources_size(tmp_path: Path) -> None:
     assert "size" not in server.bodies[0]["parameters"]
 
 
-def test_there_has_to_be_a_image() -> None:
+def test_there_has_to_be_an_image() -> None:
     found = fault("dashscope", DashScope(), EditRequest("s", "A boat."))
     assert (found.kind, found.retryable) == ("unsupported", False)
 
@@ -82,7 +82,7 @@ def test_throttling(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("reply", [{}, {"output": 1}, {"output": {"choices": [{"message": 1}]}}])
-def test_replies_without_a_image(reply: object, tmp_path: Path) -> None:
+def test_replies_without_an_image(reply: object, tmp_path: Path) -> None:
     found = fault("dashscope", DashScope(as_json(reply)), make_job(tmp_path))
     assert (found.kind, found.retryable, found.billed) == ("no image", True, True)
     said = DashScope(as_json(DashScope().reply({"text": "I will not."})))

@@ -89,7 +89,7 @@ def test_refusals(reply: dict[str, Any], tmp_path: Path) -> None:
         (Google().reply({"text": f"The key is {KEY}"}), r"\[key\]"),
     ],
 )
-def test_replies_without_a_image(reply: Any, words: str, tmp_path: Path) -> None:
+def test_replies_without_an_image(reply: Any, words: str, tmp_path: Path) -> None:
     with pytest.raises(Exception, match=words):
         raise fault("google", Google(as_json(reply)), make_job(tmp_path))
     found = fault("google", Google(as_json(reply)), make_job(tmp_path))

@@ -94,6 +94,6 @@ def test_text_to_image_and_its_price() -> None:
 
 
 @pytest.mark.parametrize("reply", [{}, {"data": []}, {"data": [1]}, {"data": [{}]}])
-def test_replies_without_a_image(reply: object, tmp_path: Path) -> None:
+def test_replies_without_an_image(reply: object, tmp_path: Path) -> None:
     found = fault("seedream", Seedream(as_json(reply)), make_job(tmp_path))
     assert (found.kind, found.retryable, found.billed) == ("no image", True, True)
