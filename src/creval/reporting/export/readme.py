@@ -46,7 +46,7 @@ COLUMNS = {
     "total": "questions that it would rest on if all were answered",
     "coverage": "scored / total",
     "instruction": "what the model was told to do",
-    "source": "the source picture's file name",
+    "source": "in samples the source image's file name; in sample_scores the first sample with the same source image",
     "subsets": "the named subsets that it is in, joined by ;",
     "questions": "how many questions and measurements it has",
 }

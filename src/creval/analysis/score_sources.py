@@ -1,0 +1,200 @@
+"""Scores from runs and from score files as sources that can be compared side by side."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from creval.analysis.scoring import build_score_table
+from creval.analysis.scoring_options import ScoringOptions, resolve_options
+from creval.core.errors import CrevalError, require_known
+from creval.core.files import is_file, read_json
+from creval.core.human_ratings import ScoreRow, SkippedRows, read_score_file
+from creval.core.schema import OVERALL, Metric, ScoreSchema
+from creval.metrics.base import lower_is_better_metrics
+from creval.providers.catalog import describe_judge
+from creval.stats.score_table import ScoreTable
+from creval.stats.scorecard import build_scorecard
+from creval.stats.source_agreement import ScoreSource
+from creval.store import open_run
+
+_EXPORTED_SCORES = ("sample_scores.parquet", "sample_scores.csv")
+_EXPORTED_DIRECTIONS = "leaderboard.json"
+
+
+@dataclass(frozen=True)
+class NamedTable:
+    """Scores of one run or file. `name` is given by the user, or `candidates` has possible names, shortest first."""
+
+    table: ScoreTable
+    path: str
+    name: str
+    candidates: tuple[str, ...]
+    is_run: bool
+    labels: Mapping[str, str] = field(default_factory=dict)
+    skipped_rows: tuple[SkippedRows, ...] = ()
+
+
+def read_sources(
+    specs: Sequence[str | Path], options: ScoringOptions, *, metrics: Sequence[str] = (), lower: Sequence[str] = ()
+) -> list[ScoreSource]:
+    """Return a source for each run and for each metric of each score file.
+
+    A spec is the folder of a run, a score file, or the folder of an export, optionally named, such as
+    `gpt4o=runs/a`. A run's source is its ranking column, unless `metrics` names others. `lower` names metrics of
+    files for which lower is better.
+    """
+    tables = read_tables(specs, options, lower)
+    sources = []
+    for named, name in zip(tables, distinct_names(tables), strict=True):
+        columns = _select_columns(named, metrics)
+        for column in columns:
+            title = f"{name}: {column}" if len(columns) > 1 else name
+            table = replace(named.table, schema=replace(named.table.schema, rank_by=column))
+            card = build_scorecard(table, resamples=options.get("resamples", 2_000), seed=options.get("seed", 0))
+            sources.append(ScoreSource(title, card, named.path))
+    if not sources:
+        raise CrevalError(f"no source has a metric of `metrics` {', '.join(metrics)}.")
+    return sources
+
+
+def read_tables(specs: Sequence[str | Path], options: ScoringOptions, lower: Sequence[str] = ()) -> list[NamedTable]:
+    """Return the scores of runs and score files. A model that has a label in one run has it in all sources."""
+    found = [_read_table(str(spec), options, lower) for spec in specs]
+    labels = {name: label for named in found for name, label in named.labels.items()}
+    found = [replace(named, table=_relabel(named.table, labels)) for named in found]
+    known = {column for named in found if not named.is_run for column in named.table.schema.columns}
+    for name in lower:
+        require_known("metric", name, known)
+    return found
+
+
+def _relabel(table: ScoreTable, labels: Mapping[str, str]) -> ScoreTable:
+    new = {name: labels.get(name, name) for name in table.models}
+    if len(set(new.values())) < len(new):
+        return table
+    counts = ({new[name]: n for name, n in of.items()} for of in (table.unanswered, table.unasked, table.unsupported))
+    unanswered, unasked, unsupported = counts
+    models = tuple(new[name] for name in table.models)
+    return replace(table, models=models, unanswered=unanswered, unasked=unasked, unsupported=unsupported)
+
+
+def distinct_names(tables: Sequence[NamedTable]) -> list[str]:
+    """Return a name for each table: the user's, or else the shortest one that no other table has."""
+    found = [named.name for named in tables]
+    for at in range(max(len(named.candidates) for named in tables)):
+        offered = [named.candidates[min(at, len(named.candidates) - 1)] for named in tables]
+        count = Counter([*filter(None, found), *(o for o, name in zip(offered, found, strict=True) if not name)])
+        found = [name or (o if count[o] == 1 else "") for o, name in zip(offered, found, strict=True)]
+    return [name or named.path for name, named in zip(found, tables, strict=True)]
+
+
+def _select_columns(named: NamedTable, metrics: Sequence[str]) -> list[str]:
+    schema = named.table.schema
+    if metrics:
+        return [name for name in metrics if name in schema.columns]
+    return [schema.ranking_column] if named.is_run else list(schema.columns)
+
+
+def _read_table(spec: str, options: ScoringOptions, lower: Sequence[str]) -> NamedTable:
+    name, path = split_name(spec)
+    exported = next((Path(path) / file for file in _EXPORTED_SCORES if is_file(Path(path) / file)), None)
+    if exported is not None:
+        return _read_file(name, exported, lower, Path(path).name)
+    if is_file(path) and Path(path).name != "creval.db":
+        return _read_file(name, Path(path), lower, Path(path).stem)
+    return _read_run(name, path, options)
+
+
+def split_name(spec: str) -> tuple[str, str]:
+    """Split `NAME=PATH`. An existing path may contain an equals sign."""
+    name, equals, path = spec.partition("=")
+    if not equals or Path(spec).exists():
+        return "", spec
+    if not name.strip() or not path.strip():
+        raise CrevalError(f"{spec!r}: name a run or file as NAME=PATH, such as gpt4o=runs/a.")
+    return name.strip(), path.strip()
+
+
+def _read_run(name: str, path: str, options: ScoringOptions) -> NamedTable:
+    with open_run(path, labels=True) as run:
+        given: dict[str, Any] = dict(resolve_options(options, run.manifest))
+        for unused in ("resamples", "seed"):
+            given.pop(unused, None)
+        table = build_score_table(run, common=given.pop("common_samples", False), **given)
+        judge = describe_judge(run.manifest["judge"]) or "no judge"
+        protocol = str(run.manifest.get("protocol") or run.manifest["benchmark"])
+        date = str(run.manifest.get("date") or "")
+        folder = run.folder.resolve().name
+        names = (judge, f"{judge}, {protocol}", f"{judge}, {protocol}, {date}", f"{folder} ({judge})")
+        return NamedTable(table, path, name, names, True, dict(run.manifest.get("labels", {})))
+
+
+def _read_file(name: str, path: Path, lower: Sequence[str], stem: str) -> NamedTable:
+    file = read_score_file(path)
+    table = table_from_rows(file.rows, {*lower, *_known_lower_metrics(path)})
+    columns = table.schema.columns
+    names = (columns[0], stem, str(path)) if len(columns) == 1 else (stem, str(path))
+    return NamedTable(table, str(path), name, names, False, {}, file.skipped_rows)
+
+
+def _known_lower_metrics(path: Path) -> Iterator[str]:
+    """Yield metrics for which lower is better: those that creval measures, and those that an export describes."""
+    yield from lower_is_better_metrics()
+    described = path.parent / _EXPORTED_DIRECTIONS
+    if path.name in _EXPORTED_SCORES and is_file(described):
+        content = read_json(described)
+        entries = content.get("metrics", ()) if isinstance(content, dict) else ()
+        for entry in entries if isinstance(entries, list) else ():
+            if isinstance(entry, dict) and entry.get("higher_is_better") is False:
+                yield str(entry.get("name"))
+
+
+def table_from_rows(rows: Sequence[ScoreRow], lower_is_better: Iterable[str] = ()) -> ScoreTable:
+    """Return the scores of a file as a table. Its first metric is the ranking column."""
+    metrics, models, samples = (_number(getattr(row, name) for row in rows) for name in ("metric", "model", "sample"))
+    values = np.full((len(models), len(samples), len(metrics)), np.nan)
+    for row in rows:
+        values[models[row.model], samples[row.sample], metrics[row.metric]] = row.score
+    sources = {row.sample: row.source or row.sample for row in rows}
+    clusters = _number(sources[name] for name in samples)
+    scored = (~np.isnan(values)).astype(np.int64)
+    lower = set(lower_is_better)
+    schema = ScoreSchema(
+        metrics=tuple(
+            Metric(name, name, *_range_of(values[..., at]), higher_is_better=name not in lower)
+            for name, at in metrics.items()
+        ),
+        composite=None,
+        levels=(OVERALL,),
+        rank_by=next(iter(metrics)),
+    )
+    return ScoreTable(
+        schema=schema,
+        models=tuple(models),
+        samples=tuple(samples),
+        groups={},
+        values=values,
+        scored=scored,
+        total=scored,
+        unanswered=dict.fromkeys(models, 0),
+        unasked=dict.fromkeys(models, 0),
+        clusters=np.array([clusters[sources[name]] for name in samples], dtype=np.int64),
+    )
+
+
+def _number(names: Iterable[str]) -> Mapping[str, int]:
+    """Return the index of each distinct name, in order."""
+    found: dict[str, int] = {}
+    for name in names:
+        found.setdefault(name, len(found))
+    return found
+
+
+def _range_of(values: np.ndarray[Any, np.dtype[np.float64]]) -> tuple[float, float]:
+    return float(np.nanmin(values)), float(np.nanmax(values))
