@@ -101,14 +101,25 @@ def _select_columns(named: NamedTable, metrics: Sequence[str]) -> list[str]:
     return [schema.ranking_column] if named.is_run else list(schema.columns)
 
 
+def is_score_file(spec: str) -> bool:
+    """Return whether a spec names a score file or the folder of an export, not a run."""
+    return _score_file(split_name(spec)[1]) is not None
+
+
+def _score_file(path: str) -> Path | None:
+    exported = (Path(path) / file for file in _EXPORTED_SCORES)
+    found = next((file for file in exported if is_file(file)), None)
+    if found is None and is_file(path) and Path(path).suffix.casefold() not in (".db", ""):
+        return Path(path)
+    return found
+
+
 def _read_table(spec: str, options: ScoringOptions, lower: Sequence[str]) -> NamedTable:
     name, path = split_name(spec)
-    exported = next((Path(path) / file for file in _EXPORTED_SCORES if is_file(Path(path) / file)), None)
-    if exported is not None:
-        return _read_file(name, exported, lower, Path(path).name)
-    if is_file(path) and Path(path).name != "creval.db":
-        return _read_file(name, Path(path), lower, Path(path).stem)
-    return _read_run(name, path, options)
+    file = _score_file(path)
+    if file is None:
+        return _read_run(name, path, options)
+    return _read_file(name, file, lower, Path(path).stem)
 
 
 def split_name(spec: str) -> tuple[str, str]:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from creval.stats.scorecard import Scorecard
+    from creval.stats.source_agreement import SourceComparison
 
 PLOT_KINDS = {
     "radar": "strengths and weaknesses in the groups of a level, around a circle",
@@ -30,6 +31,7 @@ PLOT_KINDS = {
     "repeats": "variation of scores between repeated measurements",
     "groups": "scores with intervals for each group of any level",
     "cost": "score against the cost or time of an edit, with the strategies of one model connected",
+    "sources": "the same models by several runs or score files, such as other judges or protocols",
 }
 """Kinds of plots, each with a description."""
 _KINDS_WITH_LEVEL = ("radar", "groups", "complexity")
@@ -44,12 +46,14 @@ def plot(
     metrics: Sequence[str] = (),
     human: str | Path | None = None,
     scale: str | None = None,
+    beside: Sequence[str | Path] = (),
     **scoring: Unpack[ScoringOptions],
 ) -> Figure:
-    """Plot a run. `kind` is radar, forest, plane, weights, complexity, repeats, groups or cost.
+    """Plot a run. `kind` is radar, forest, plane, weights, complexity, repeats, groups, cost or sources.
 
     Returns a matplotlib figure and, if `out` is given, saves it there (.svg, .png or .pdf). For `weights`, `human` is a
-    CSV file of ratings; the weights that agree best with them are marked.
+    CSV file of ratings; the weights that agree best with them are marked. For `sources`, `beside` has other runs and
+    score files.
     """
     from creval.reporting import plots
     from creval.store.provenance import read_provenance
@@ -63,6 +67,10 @@ def plot(
         raise CrevalError(f"`metrics` goes with radar, forest, groups and complexity, not {kind}.")
     if (human or scale) and kind != "weights":
         raise CrevalError("`human` and `scale` go with weights.")
+    if beside and kind != "sources":
+        raise CrevalError(f"a plot of several runs is of the kind sources, not {kind}.")
+    if kind == "sources":
+        return _finish(plots.sources(_compare(run, beside, scoring, metrics)), out)
     with opened_run(run) as opened:
         if kind == "repeats":
             made = _draw_repeats(opened, scoring)
@@ -75,12 +83,36 @@ def plot(
                 made = plots.cost(card, read_provenance(opened.manifest), about=about)
             else:
                 made = _draw(kind, card, level or "", tuple(metrics), about, len(scoring.get("models") or ()))
+    return _finish(made, out)
+
+
+def _finish(made: Figure, out: str | Path | None) -> Figure:
+    """Save a figure, and prepare a notebook to show it."""
+    from creval.reporting import plots
+
     if out is not None:
         plots.save_figure(made, out)
     if in_notebook():  # otherwise a figure that is a cell's result is not shown
         tools: Any = import_module("IPython.core.pylabtools")
         tools.select_figure_formats(import_module("IPython").get_ipython(), {"png"})
     return made
+
+
+def _path_of(run: RunLike) -> RunLike:
+    """Return a run without the name that it may have as a source, as in `gpt4o=runs/a`."""
+    from creval.analysis.score_sources import split_name
+
+    return split_name(run)[1] if isinstance(run, str) else run
+
+
+def _compare(
+    run: RunLike, beside: Sequence[str | Path], scoring: ScoringOptions, metrics: Sequence[str] = ()
+) -> SourceComparison:
+    """Return the scores of a run side by side with those of other runs and score files."""
+    from creval.api.side_by_side import read_comparison
+
+    first = run.folder if isinstance(run, Run) else run
+    return read_comparison([first, *beside], metrics=metrics, **scoring)
 
 
 def _draw(kind: str, card: Scorecard, level: str, metrics: tuple[str, ...], about: str, model_count: int) -> Figure:
@@ -142,12 +174,13 @@ def report(
     *,
     images: str = "inside",
     samples: int = 6,
+    beside: Sequence[str | Path] = (),
     **scoring: Unpack[ScoringOptions],
 ) -> Path:
     """Write an HTML report with findings, tables, plots and example samples. Return its path.
 
     `images` is `inside` to embed thumbnails in the page, or `link` to link to the image files. `samples` is the number
-    of samples to show of each kind.
+    of samples to show of each kind. `beside` has other runs and score files to compare the scores with.
     """
     from creval.core.files import atomic_write
     from creval.reporting.html import report_page
@@ -159,13 +192,14 @@ def report(
         raise CrevalError(f"`out` {out} is a folder; give a file, such as report.html.")
     if path.suffix.casefold() not in (".html", ".htm"):
         raise CrevalError(f"`out` {out}: give a file that ends in .html.")
-    with opened_run(run) as opened, ProgressLine() as line:
+    with opened_run(_path_of(run)) as opened, ProgressLine() as line:
         content = report_page(
             opened,
             scorecard(opened, scoring),
             scoring.get("resamples", 2_000),
             samples_per_section=samples,
             link=path.parent if images == "link" else None,
+            comparison=_compare(run, beside, scoring) if beside else None,
             watch=count_progress(line, "samples shown"),
         )
     atomic_write(path, content)
@@ -173,23 +207,30 @@ def report(
 
 
 def export(
-    run: RunLike, out: str | Path, *, force: bool = False, **scoring: Unpack[ScoringOptions]
+    run: RunLike,
+    out: str | Path,
+    *,
+    force: bool = False,
+    beside: Sequence[str | Path] = (),
+    **scoring: Unpack[ScoringOptions],
 ) -> tuple[Path, ...]:
     """Write verdicts and scores as Parquet and CSV, tables as Markdown and LaTeX, and a JSON file. Return the paths.
 
-    A folder that contains other files is an error without `force`.
+    A folder that contains other files is an error without `force`. `beside` has other runs and score files to
+    compare the scores with.
     """
     from creval.reporting.export import check_export_folder, export_run
 
     folder = Path(out)
     check_export_folder(folder, force=force)
-    with opened_run(run) as opened, ProgressLine() as line:
+    with opened_run(_path_of(run)) as opened, ProgressLine() as line:
         names = export_run(
             opened,
             scorecard(opened, scoring),
             folder,
             resamples=scoring.get("resamples", 2_000),
             force=force,
+            comparison=_compare(run, beside, scoring) if beside else None,
             watch=count_progress(line, "verdicts written"),
         )
     return tuple(folder / name for name in names)

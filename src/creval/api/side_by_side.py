@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 def compare_sources(
     sources: Sequence[str | Path],
-    models: Sequence[str] = (),
+    pair: Sequence[str] = (),
     *,
     metrics: Sequence[str] = (),
     lower: Sequence[str] = (),
@@ -27,19 +27,19 @@ def compare_sources(
     """Compare scores from several runs and score files: ranks, rank correlations, and pairs in opposite order.
 
     A source is the folder of a run, a file of scores or the folder of an export, optionally named, such as
-    `gpt4o=runs/a`. With two `models`, show their difference in each source instead. `metrics` selects columns; the
-    default is the column that ranks a run, and every metric of a file. `lower` names metrics of files for which
+    `gpt4o=runs/a`. With a `pair` of models, show their difference in each source instead. `metrics` selects columns;
+    the default is the column that ranks a run, and every metric of a file. `lower` names metrics of files for which
     lower is better.
     """
     from creval.reporting.commands.sources_output import source_differences_output, source_records, sources_output
 
     found = read_comparison(sources, metrics=metrics, lower=lower, **scoring)
-    if not models:
+    if not pair:
         return Result(found, sources_output(found), source_records(found))
-    first, second = models
+    first, second = pair
     if first == second:
         raise CrevalError(f"{first!r} is given twice; give two different models.")
-    for name in models:
+    for name in pair:
         require_known("model", name, found.models)
     output = source_differences_output(found, first, second)
     return Result(found, output, output.data["sources"])

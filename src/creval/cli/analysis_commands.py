@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from creval.cli import console, estimate_output, options
+from creval.core.errors import CrevalError
 
 if TYPE_CHECKING:
     from creval.analysis.scoring_options import ScoringOptions
 
 
 def compare(
-    run: options.RunFolder,
+    runs: options.Sources,
     first: Annotated[str, typer.Argument(metavar="A", help="A model of the run.")],
     second: Annotated[str, typer.Argument(metavar="B", help="Another model of the run.")],
     subset: options.Subset = None,
@@ -22,6 +23,10 @@ def compare(
     weights: options.Weights = None,
     missing: options.Missing = None,
     top: Annotated[int, typer.Option(min=0, help="Number of samples to show.")] = 5,
+    metrics: Annotated[
+        str | None, typer.Option(metavar="IF,VC", help="Of several runs: these metrics instead of the ranking one.")
+    ] = None,
+    lower: options.Lower = None,
     label: options.Label = None,
     json: options.Json = False,
     resamples: options.Resamples = 2_000,
@@ -29,6 +34,18 @@ def compare(
 ) -> None:
     """Compare two models on the samples that both have: how much they differ, and where."""
     from creval.api import analyses
+    from creval.api.side_by_side import compare_sources
+
+    run = options.single_run(runs)
+    if run is None:
+        options.refuse_for_several(label=label)
+        scoring = options.scoring(strict, subset, weights, None, missing, False, resamples, seed)
+        columns, worse = options.parse_names(metrics, "--metrics"), options.parse_names(lower, "--lower")
+        differences = compare_sources(runs, (first, second), metrics=columns or (), lower=worse or (), **scoring)
+        console.print_output(differences.output, json)
+        return
+    if metrics is not None or lower is not None:
+        raise CrevalError("--metrics and --lower go with several runs or score files.")
 
     found = analyses.compare(
         options.open_for_output(run, label, json),

@@ -3,50 +3,63 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from creval.core.formatting import escape_latex, escape_markdown
 from creval.reporting.output import BEST, SECOND, STRONG, OutputTable, TableCell, as_table_cell
 
+VALUES_ONLY = "Values only: intervals and coverage are left out."
 _MARKDOWN = {BEST: ("**", "**"), STRONG: ("**", "**"), SECOND: ("<u>", "</u>")}
 _LATEX = {BEST: "\\textbf{%s}", STRONG: "\\textbf{%s}", SECOND: "\\underline{%s}"}
 
 
-def markdown_from_table(table: OutputTable, *, values_only: bool = False) -> str:
-    """Return a table as Markdown. `values_only` leaves out intervals and what stands beside values."""
+def strip_to_values(table: OutputTable) -> OutputTable:
+    """Return a table without intervals, coverage and ranks, with a note that they are left out."""
+    rows = [[as_table_cell(cell)._replace(below="", beside="") for cell in row] for row in table.rows]
+    return replace(table, rows=rows, caption=VALUES_ONLY)
+
+
+def markdown_from_table(table: OutputTable) -> str:
+    """Return a table as Markdown."""
     heads = [escape_markdown(" ".join(head.split("\n"))) for head in table.headers]
     rule = ["---"] * table.text_columns + ["---:"] * (len(heads) - table.text_columns)
-    rows = [[_markdown_cell(as_table_cell(cell), values_only) for cell in row] for row in table.rows]
+    rows = [[_markdown_cell(as_table_cell(cell)) for cell in row] for row in table.rows]
     body = "".join(f"| {' | '.join(line)} |\n" for line in (heads, rule, *rows))
     title = f"**{escape_markdown(table.title)}**\n\n" if table.title else ""
     return title + body + (f"\n{escape_markdown(table.caption)}\n" if table.caption else "")
 
 
-def _markdown_cell(cell: TableCell, values_only: bool) -> str:
+def _markdown_cell(cell: TableCell) -> str:
     start, end = _MARKDOWN.get(cell.mark, ("", ""))
     text = f"{start}{escape_markdown(cell.text)}{end}" if cell.text else ""
-    rest = () if values_only else (cell.below, f"({cell.beside.strip()})" if cell.beside.strip() else "")
+    rest = (cell.below, f"({cell.beside.strip()})" if cell.beside.strip() else "")
     return " ".join(filter(None, (text, *map(escape_markdown, rest))))
 
 
-def latex_from_table(table: OutputTable, *, values_only: bool = False) -> str:
+def latex_from_table(table: OutputTable) -> str:
     """Return a table as LaTeX, for the package booktabs."""
     columns = "l" * table.text_columns + "r" * (len(table.headers) - table.text_columns)
-    lines = [r"\toprule", _latex_row([escape_latex(" ".join(head.split("\n"))) for head in table.headers]), r"\midrule"]
+    lines = [r"\toprule", _latex_row([_latex_head(head) for head in table.headers]), r"\midrule"]
     for at, row in enumerate(table.rows):
         if at and at in table.section_starts:
             lines.append(r"\midrule")
-        lines.append(_latex_row([_latex_cell(as_table_cell(cell), values_only) for cell in row]))
+        lines.append(_latex_row([_latex_cell(as_table_cell(cell)) for cell in row]))
     lines.append(r"\bottomrule")
     note = "".join(f"% {escape_latex(text)}\n" for text in (table.title, table.caption) if text)
     body = "\n".join(lines)
     return f"{note}\\begin{{tabular}}{{@{{}}{columns}@{{}}}}\n{body}\n\\end{{tabular}}\n"
 
 
+def _latex_head(head: str) -> str:
+    return escape_latex(" ".join(head.split("\n"))).replace("↓", r"$\downarrow$")
+
+
 def _latex_row(cells: Sequence[str]) -> str:
     return f"{' & '.join(cells)} \\\\"
 
 
-def _latex_cell(cell: TableCell, values_only: bool) -> str:
+def _latex_cell(cell: TableCell) -> str:
     value = _LATEX.get(cell.mark, "%s") % escape_latex(cell.text)
-    rest = "" if values_only else escape_latex("  ".join(filter(None, (cell.below, cell.beside.strip()))))
+    beside = cell.beside.strip()
+    rest = escape_latex(f"{cell.below} ({beside})" if beside else cell.below)
     return f"{value} {{\\scriptsize {rest}}}" if rest else value

@@ -172,7 +172,8 @@ def _correlate_samples(
     """Correlate the scores of shared samples within each model."""
     if not samples or not models:
         return correlate_series([], ClusterResamples(np.zeros(0, dtype=np.int64), resamples, seed))
-    series = series_by_model(*(source.oriented_values(models, samples) for source in (first, second)), models)
+    values = [source.oriented_values(models, samples) for source in (first, second)]
+    series = series_by_model(values[0], values[1], models)
     # A score file may not state which samples share a source image; use the clusters of the source that does.
     clusters = min((source.clusters_of(samples) for source in (first, second)), key=lambda units: int(units.max()))
     return correlate_series(series, ClusterResamples(clusters, resamples, seed))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from creval.core.formatting import escape_control, format_value, pluralise
+from creval.core.formatting import escape_control, pluralise
 from creval.core.human_ratings import SkippedRows
 from creval.core.schema import Digits
 from creval.reporting.numbers import estimate_cell, format_coverage, format_estimate, format_places
@@ -17,7 +17,7 @@ from creval.stats.source_agreement import ReversedPair, ScoreSource, SourceCompa
 
 _CORRELATION = Digits(3, 2)
 _MARKS = {1: BEST, 2: SECOND}
-_MAX_PAIRS = 40  # reversed pairs in a table
+_MAX_PAIRS = 20  # reversed pairs in a table
 _MAX_SENTENCES = 6
 
 
@@ -190,7 +190,7 @@ def _agreement_sentence(pair: SourcePair) -> str:
     change = f"{count} of {pluralise(pair.pair_count, 'pair')} change{'s' if count == 1 else ''} places"
     if not both:
         return f"{text}; {change}, none of them decided by both."
-    shown = join_names([f"{escape_control(of.better)} and {escape_control(of.worse)}" for of in both[:3]])
+    shown = ", ".join(f"{escape_control(of.better)} against {escape_control(of.worse)}" for of in both[:3])
     more = f", and {len(both) - 3} more" if len(both) > 3 else ""
     return f"{text}; {change}. Both decide, and contradict each other, on {shown}{more}."
 
@@ -284,8 +284,3 @@ def source_records(comparison: SourceComparison) -> list[dict[str, Any]]:
         for source in map(_source_json, comparison.sources)
         for model, cell in source["models"].items()
     ]
-
-
-def format_value_of(source: ScoreSource, model: str) -> str:
-    """Return a model's score as text."""
-    return format_value(source.score(model).value, source.digits)

@@ -17,6 +17,7 @@ FILES = {
     "scores": "one row a cell: each level, group, model and metric",
     "sample_scores": "one row for each model, sample and metric; several draws are averaged",
     "samples": "one row a sample",
+    "sources": "one row for each model by each of several runs and score files, set side by side",
 }
 COLUMNS = {
     "model": "the editing model, with its strategy if it has one",
@@ -48,6 +49,9 @@ COLUMNS = {
     "instruction": "what the model was told to do",
     "source": "in samples the source image's file name; in sample_scores the first sample with the same source image",
     "subsets": "the named subsets that it is in, joined by ;",
+    "rank": "the model's rank in the source of scores",
+    "places_low": "best rank that the model can hold",
+    "places_high": "worst rank that the model can hold",
     "questions": "how many questions and measurements it has",
 }
 
@@ -88,5 +92,7 @@ def format_readme(
 
 
 def _describe_table(name: str) -> str:
+    if name.endswith(".json"):
+        return "several runs and score files side by side, with their agreement, for programs"
     what = "needs `\\usepackage{booktabs}`" if name.endswith(".tex") else "to paste into a page"
     return f"values with intervals and coverage, best bold, second underlined; {what}"

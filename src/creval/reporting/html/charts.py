@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING
 from creval.core.errors import CrevalError
 from creval.reporting import edit_costs, plots, tables
 from creval.reporting.commands.sensitivity_output import sensitivity_output
+from creval.reporting.commands.sources_output import sources_output
 from creval.reporting.output import OutputTable, select_columns
 from creval.reporting.plots.plane import consistency_column
 from creval.stats.scorecard import Scorecard
+from creval.stats.source_agreement import SourceComparison
 from creval.stats.weight_sensitivity import analyse_sensitivity
 
 if TYPE_CHECKING:
@@ -55,6 +57,15 @@ def build_charts(card: Scorecard, about: str, provenances: edit_costs.Provenance
         with suppress(CrevalError):  # there is nothing to draw, or not yet
             found.append(draw())
     return found
+
+
+def sources_chart(comparison: SourceComparison) -> Chart:
+    """Return the scores of several runs and score files side by side."""
+    output = sources_output(comparison)
+    text = " ".join([*output.sentences, *output.notes])
+    return _make_chart(
+        "sources", "Other runs and scores", plots.sources(comparison), tables=tuple(output.tables), text=text
+    )
 
 
 def _plane_chart(card: Scorecard, about: str) -> Chart:

@@ -9,12 +9,13 @@ from typing import Any
 from creval.core.formatting import pluralise
 from creval.providers.catalog import describe_judge
 from creval.reporting import headline, missing_edits, run_facts, sentences, tables
-from creval.reporting.html.charts import build_charts
+from creval.reporting.html.charts import build_charts, sources_chart
 from creval.reporting.html.gallery import build_gallery
 from creval.reporting.html.template import render_page
 from creval.reporting.output import CommandOutput, OutputTable
 from creval.reporting.plots import describe_basis
 from creval.stats.scorecard import Scorecard
+from creval.stats.source_agreement import SourceComparison
 from creval.store.manifest import benchmark_title
 from creval.store.provenance import read_provenance
 from creval.store.run import Run
@@ -31,6 +32,7 @@ def report_page(
     *,
     samples_per_section: int = SAMPLES_PER_SECTION,
     link: Path | None = None,
+    comparison: SourceComparison | None = None,
     watch: Callable[[int, int], None] = lambda _, __: None,
 ) -> str:
     """The scores of a run, what they rest on, and samples with pictures: inside or, with `link`, links from there."""
@@ -56,7 +58,10 @@ def report_page(
             *missing_edits.missing_sentences(gone),
             *missing_edits.missing_policy_sentences(card.table, gone),
         ],
-        charts=build_charts(card, describe_basis(card, manifest), read_provenance(manifest)),
+        charts=[
+            *([sources_chart(comparison)] if comparison else []),
+            *build_charts(card, describe_basis(card, manifest), read_provenance(manifest)),
+        ],
         shelves=shelves,
         models=card.models,
         asked=run_facts.run_facts_table(run),
