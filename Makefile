@@ -36,7 +36,7 @@ perf: .venv/tested
 
 # Simulations that take too long for every test run.
 studies: .venv/tested
-	$(BIN)/pytest -m study
+	$(BIN)/pytest -m study -o faulthandler_timeout=0
 
 # The lowest versions that pyproject.toml allows, with the oldest and the newest Python.
 lowest:
@@ -45,7 +45,7 @@ lowest:
 		$$python -m venv --clear $${bin%/bin} && \
 		$$bin/python -m pip install --quiet 'uv>=0.5' && \
 		$$bin/uv pip install --quiet --python $$bin/python --resolution lowest-direct --editable . \
-			'httpx>=0.28' 'hypothesis>=6.100' 'pytest>=8.2' 'pytest-xdist>=3.6' && \
+			'httpx>=0.28' 'hypothesis>=6.100' 'pytest>=9.0' 'pytest-xdist>=3.6' && \
 		$$bin/python -m pytest -W ignore::DeprecationWarning $(CORE_TESTS) || exit 1; \
 	done
 

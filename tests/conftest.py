@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+import signal
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -34,6 +35,26 @@ def pytest_xdist_auto_num_workers() -> int:
         return cores
     gigabytes = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 1e9
     return max(cores, min(cores * 3 // 2, 8, int(gigabytes / 3)))
+
+
+TIME_LIMIT = 120
+"""Seconds after which a test is interrupted and fails. Simulations (`study`) have no limit."""
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
+    def interrupt(*_: object) -> None:
+        pytest.fail(f"it takes over {TIME_LIMIT} s")
+
+    if item.get_closest_marker("study") or not hasattr(signal, "setitimer"):
+        return (yield)
+    before = signal.signal(signal.SIGALRM, interrupt)
+    signal.setitimer(signal.ITIMER_REAL, TIME_LIMIT)
+    try:
+        return (yield)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
 
 
 @pytest.fixture(scope="session")

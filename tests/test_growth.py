@@ -335,7 +335,7 @@ def slow(read: Reader, texts: Callable[[int], Iterator[tuple[str, str]]], sizes:
         for size, group in zip(sizes[1:], by_size[1:], strict=True):
             taken = seconds(read, group[kind])
             # Measure again: load can make a single time long, but not the shortest of several.
-            if taken > FLOOR and taken > MOST * before:
+            if taken > FLOOR and taken > MOST / 4 * before:
                 taken = seconds(read, group[kind], 4)
                 before = seconds(read, by_size[sizes.index(size) - 1][kind], 4)
                 if taken > FLOOR and taken > MOST * before:
@@ -425,4 +425,4 @@ def test_a_reply_of_the_greatest_length_is_read_quickly() -> None:
 @pytest.mark.parametrize("pattern", [r"(?:[.!?\n]|^)[\s*_]*(yes|no)", r"a\s*b?\s*c", r"a\s*,?\s*\Z"])
 def test_expressions_that_take_the_square_of_the_time_are_found(pattern: str) -> None:
     compiled_pattern = re.compile(pattern)
-    assert slow(USES["search"](compiled_pattern), lambda length: near_matches(compiled_pattern, length), (500, 2_000))
+    assert slow(USES["search"](compiled_pattern), lambda length: near_matches(compiled_pattern, length), (1_000, 4_000))

@@ -78,7 +78,7 @@ def complex_edit(
 
 
 def complexbench(
-    folder: Path, out: Path, url: str, *, levels: Sequence[str] = ("parallel",), **settings: Any
+    folder: Path, out: Path, url: str, *, levels: Sequence[str] = ("parallel",), types: str = "", **settings: Any
 ) -> ComplexBenchBuilder:
     """Return a function that finds the objects in a folder of `annotated`."""
     roles = {"writer": f"openai:w@{url}/v1", "checker": f"openai:c@{url}/v1"}
@@ -89,6 +89,7 @@ def complexbench(
         Settings(retries=4, **settings),
         lambda _: Detections(read_objects_by_filename(folder / "instances.json"), {}),
         levels=levels,
+        types=types,
     )
 
 

@@ -68,6 +68,40 @@ def test_those_who_wait_begin_when_slots_recover() -> None:
     asyncio.run(run())
 
 
+def test_a_limit_that_recovers_lets_all_begin_that_it_allows() -> None:
+    async def run() -> None:
+        limits = ConcurrencyLimiter(4)
+        for _ in range(3):
+            limits.record_overload(time.monotonic(), None)
+        waiting = [asyncio.create_task(limits.acquire()) for _ in range(6)]
+        await asyncio.sleep(0.01)
+        assert limits.in_flight == 1
+        while limits.current_limit < 4:
+            limits.record_success()
+        await asyncio.sleep(0.01)
+        assert limits.in_flight == 4, "without waiting for the end of a call"
+        for task in waiting:
+            task.cancel()
+
+    asyncio.run(run())
+
+
+def test_calls_begin_in_the_order_in_which_they_came() -> None:
+    async def run() -> list[int]:
+        limits, began = ConcurrencyLimiter(1), list[int]()
+
+        async def call(number: int) -> None:
+            await limits.acquire()
+            began.append(number)
+            await asyncio.sleep(0)
+            limits.release()
+
+        await asyncio.gather(*map(call, range(8)))
+        return began
+
+    assert asyncio.run(run()) == [*range(8)]
+
+
 @pytest.mark.parametrize(
     ("limits", "tokens"), [(ConcurrencyLimiter(8, 1200), 0.0), (ConcurrencyLimiter(8, None, 60_000), 50.0)]
 )

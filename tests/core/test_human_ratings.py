@@ -131,7 +131,37 @@ def test_any_text_is_read_or_refused_in_a_sentence(text: str, tmp_path_factory: 
         found = read_human_ratings(file)
     except CrevalError:
         return
-    assert all(0 <= (rating.value or 0) <= 100 for rating in found.ratings)
+    assert found.ratings
+    assert all(rating.value is not None and 0 <= rating.value <= 100 for rating in found.ratings)
+
+
+SCALES = {"0-1": (0, 1), "1-5": (1, 5), " 2..12 ": (2, 12)}
+CELLS = st.tuples(
+    st.sampled_from(["A", "B", ""]), st.sampled_from(["0", "1", "4.5", "12", "x", ""]), st.sampled_from([*SCALES, "5"])
+)
+
+
+@given(rows=st.lists(CELLS, max_size=8))
+@settings(max_examples=100, deadline=None)
+def test_every_valid_row_is_a_rating(
+    rows: list[tuple[str, str, str]], tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    file = tmp_path_factory.mktemp("rows") / "human.csv"
+    lines = [",".join((f"s{at}", *cells)) for at, cells in enumerate(rows)]
+    file.write_text("\n".join(["sample,model,rating,scale", *lines]))
+    expected: list[tuple[EditKey, object]] = []
+    for at, (model, rating, scale) in enumerate(rows):
+        low, high = SCALES.get(scale, (1, 0))
+        if model and rating not in ("x", "") and low <= float(rating) <= high:
+            percent = (float(rating) - low) / (high - low) * 100
+            expected.append((EditKey(model, f"s{at}"), pytest.approx(percent)))
+    if not expected:
+        with pytest.raises(CrevalError, match="no valid rating"):
+            read_human_ratings(file)
+        return
+    found = read_human_ratings(file)
+    assert [(rating.edits[0], rating.value) for rating in found.ratings] == expected
+    assert sum(skipped.rows for skipped in found.skipped_rows) == len(rows) - len(expected)
 
 
 def test_jsonl_is_read_as_the_same_rows_in_csv_are(tmp_path: Path) -> None:

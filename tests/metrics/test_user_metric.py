@@ -7,6 +7,7 @@ import pytest
 from PIL import Image
 
 from creval.core.errors import CrevalError
+from creval.core.images import ImageError
 from creval.core.sample import Sample
 from creval.metrics.base import image_metric_class, open_image_metrics
 from creval.metrics.metric_inputs import ImageCache, MetricInputs, NotMeasurable
@@ -22,6 +23,20 @@ def inputs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> MetricInputs:
         "class Other: pass\n"
         "def width(edit, source):\n"
         "    return edit.width / source.width\n"
+        "def leave(edit):\n"
+        "    import os\n"
+        "    os._exit(0)\n"
+        "def move(edit):\n"
+        "    import os\n"
+        "    print('0.9')\n"
+        "    os.chdir('/')\n"
+        "    return 0.5\n"
+        "def everything(edit, source, mask, instruction):\n"
+        "    return (mask is None) * len(instruction) / source.height / 8\n"
+        "async def later(edit):\n"
+        "    return 0.25\n"
+        "def word(edit):\n"
+        "    return 'much'\n"
     )
     (tmp_path / "share.py").write_text(
         "import sys\n"
@@ -42,6 +57,30 @@ def test_a_function_measures(inputs: MetricInputs) -> None:
     found = open_image_metrics([metric, lambda edit: edit.height / 8, Ssim], {})
     assert [*found] == ["python:own_metrics:width", "<lambda>", "ssim"]
     assert found["<lambda>"].measure(inputs, ()) == {"<lambda>": 0.5}
+
+
+def test_what_a_function_does_to_its_process_stays_there(
+    inputs: MetricInputs, capfd: pytest.CaptureFixture[str]
+) -> None:
+    metrics = open_image_metrics(
+        [f"python:own_metrics:{name}" for name in ("leave", "move", "everything", "later", "word")], {}
+    )
+    leave, move, everything, later, word = metrics.values()
+    folder = Path.cwd()
+    for _ in range(2):
+        with pytest.raises(NotMeasurable, match=r"its process ended \(exit status 0\)"):
+            leave.measure(inputs, ())
+        assert move.measure(inputs, ()) == {"move": 0.5}
+    assert Path.cwd() == folder
+    assert capfd.readouterr().out == ""
+    assert everything.measure(inputs, ()) == {"everything": len("make it small") / 4 / 8}
+    assert later.measure(inputs, ()) == {"later": 0.25}
+    with pytest.raises(NotMeasurable, match="ValueError: could not convert string to float"):
+        word.measure(inputs, ())
+    Path("edit.png").write_bytes(b"no image")
+    damaged = MetricInputs(inputs.sample, Path("edit.png"), ImageCache(), {})
+    with pytest.raises(ImageError, match=r"edit\.png is not a supported image"):
+        move.measure(damaged, ())
 
 
 def test_a_program_measures(inputs: MetricInputs) -> None:

@@ -57,6 +57,19 @@ def test_an_answer_nested_in_a_question_or_a_number_is_not_an_answer() -> None:
     assert answers('{"id": {"answer": "No"}, "answer": "Yes"}') == ["Yes"]
 
 
+def test_answers_nested_in_an_answer_or_a_score() -> None:
+    assert answers('{"answer": ["Yes", "No"]}') == ["Yes", "No"], "to all questions, in order"
+    assert answers('{"answer": {"Q1": "Yes", "Q2": "No"}}') == ["Yes", "No"]
+    assert answers('{"answer": [{"answer": "Yes"}, {"answer": "No"}]}') == ["Yes", "No"]
+    assert answers('{"answer": [{"answer": "Yes"}, "No"]}') == ["Yes"], "which question the other answers is unclear"
+    assert answers('{"score": {"Q1": 3, "Q2": 4}}') == [3, 4]
+
+
+def test_a_score_in_broken_json_is_an_answer_if_there_is_no_other() -> None:
+    assert answers('{"explanation": "so" "score": 3}') == ["3"]
+    assert answers('{"explanation": "so" "score": 3, "answer": "Yes"}') == ["Yes"]
+
+
 def test_answers_nested_too_deep_are_left_out() -> None:
     assert answers('{"a": ' * 15 + '{"answer": "Yes"}' + "}" * 15) == ["Yes"]
     assert answers('{"a": ' * 30 + '{"answer": "Yes"}' + "}" * 30) == []

@@ -102,6 +102,70 @@ READINGS: dict[str, list[tuple[str, float | str]]] = {
         ("Yes（No）", "a"),
         ("Yes。答案是 No。", "a"),
     ],
+    "a second verdict in other words for yes and no": [
+        *[
+            (f"{YES}\n{words}", "a")
+            for words in (
+                "Nope.",
+                "False.",
+                "The answer is negative.",
+                "Answer: N",
+                "Answer: 0",
+                "Verdict: fail",
+                "Certainly not.",
+                "No, it is not.",
+                "It isn't.",
+                "Nein.",
+                "La respuesta es no.",
+                "Ответ: нет",
+                "答案是否。",
+                "不是",
+                "いいえ",
+                "아니요",
+                "❌",
+                "✗ No",
+                "Not applicable.",
+            )
+        ],
+        *[(f"{YES}\n{words}", 1.0) for words in ("Yep.", "True.", "Oui.", "是", "✅", "It is not a problem.")],
+        ("Yes. Nope.", "a"),
+        ("Q1: Yes\nNope.", "a"),
+        ("No. Correct.", "a"),
+        ("No. Correct colours are missing.", 0.0),
+        ("Yes. It is not blurred.", 1.0),
+        ("Yes. The hat is red, not incorrect.", 1.0),
+    ],
+    "a second verdict in a longer sentence": [
+        *[
+            (f"{YES}\n{words}", "a")
+            for words in (
+                "Not a yes.",
+                "I'd say no... actually yes",
+                "No - the hat is blue.",
+                "No, the hat is blue.",
+                "No because the hat is blue",
+                "I think no.",
+                "It's no.",
+                "The answer's no.",
+                "Thus the answer would be no.",
+                "Technically no.",
+                "No no no",
+                "[No]",
+                '"answer": "No"',
+                "Yes is incorrect.",
+                '"Yes" is not the right answer.',
+                'My "Yes" above is a mistake.',
+                "I take that back.",
+                "I meant the opposite.",
+                "Forget what I said above.",
+                "The above answer is reversed.",
+            )
+        ],
+        (f"{YES}\nNot a no.", 1.0),
+        (f"{YES}\nI think no other hat is there.", 1.0),
+        (f'{YES}\n"No" is wrong.', 1.0),
+        (f"{YES}\nThe opposite wall is white.", 1.0),
+    ],
     "an answer that is taken back": [
         *[
             (f"{YES}\n{words}", "a")

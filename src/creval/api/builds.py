@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from creval.api.runs import watch_calls
 from creval.calls.settings import JudgeSettings
-from creval.core.errors import CrevalError, require_known
+from creval.core.errors import CrevalError
 from creval.core.formatting import pluralise
 from creval.core.progress_line import ProgressLine, count_progress
 from creval.reporting.output import CommandOutput
@@ -29,7 +29,9 @@ def build_creval(
     instructions: str | Path | None = None,
     rewrite: bool = False,
     blind: bool = True,
+    examples: str | Path | None = None,
     temperature: float | None = None,
+    duplicates: str = "keep",
     settings: JudgeSettings | None = None,
     name: str = "",
 ) -> Result[Any]:
@@ -40,9 +42,19 @@ def build_creval(
     """
     from creval.building.creval.builder import CrevalBuilder, CrevalBuildOptions
 
-    wish = CrevalBuildOptions(dimension, Path(instructions) if instructions else None, rewrite, blind)
+    wish = CrevalBuildOptions(
+        dimension, Path(instructions) if instructions else None, rewrite, blind, Path(examples) if examples else None
+    )
     roles = {"writer": writer, "asker": asker or writer, "checker": checker or writer}
-    builder = CrevalBuilder(Path(images), Path(out), roles, wish, settings or JudgeSettings(), temperature=temperature)
+    builder = CrevalBuilder(
+        Path(images),
+        Path(out),
+        roles,
+        wish,
+        settings or JudgeSettings(),
+        temperature=temperature,
+        duplicates=duplicates,
+    )
     return _build(builder, out, name)
 
 
@@ -53,6 +65,7 @@ def build_complex_edit(
     *,
     steps: int = 8,
     temperature: float = 1.15,
+    duplicates: str = "keep",
     settings: JudgeSettings | None = None,
     name: str = "",
 ) -> Result[Any]:
@@ -60,7 +73,13 @@ def build_complex_edit(
     from creval.building.complex_edit.builder import ComplexEditBuilder
 
     builder = ComplexEditBuilder(
-        Path(images), Path(out), writer, settings or JudgeSettings(), steps=steps, temperature=temperature
+        Path(images),
+        Path(out),
+        writer,
+        settings or JudgeSettings(),
+        steps=steps,
+        temperature=temperature,
+        duplicates=duplicates,
     )
     return _build(builder, out, name)
 
@@ -74,7 +93,9 @@ def build_complexbench(
     coco: str | Path | None = None,
     detector: str | None = None,
     level: str = "all",
+    types: str = "",
     temperature: float = 0.7,
+    duplicates: str = "keep",
     settings: JudgeSettings | None = None,
     name: str = "",
 ) -> Result[Any]:
@@ -83,9 +104,8 @@ def build_complexbench(
     Objects are read from COCO annotations (`coco`) or found by a `detector`.
     """
     from creval.building.complexbench.builder import ComplexBenchBuilder
-    from creval.building.complexbench.edit_types import LEVELS
+    from creval.building.complexbench.edit_types import select_levels
 
-    require_known("level", level, (*LEVELS, "all"))
     folder, source = Path(out), Path(images)
     builder = ComplexBenchBuilder(
         source,
@@ -93,8 +113,10 @@ def build_complexbench(
         {"writer": writer, "checker": checker or writer},
         settings or JudgeSettings(),
         object_finder(source, folder, coco, detector),
-        levels=tuple(LEVELS) if level == "all" else (level,),
+        levels=select_levels(level),
+        types=types,
         temperature=temperature,
+        duplicates=duplicates,
     )
     return _build(builder, out, name)
 
@@ -112,6 +134,7 @@ def build_ice(
     derive: bool = False,
     source_type: str = "",
     temperature: float = 0.7,
+    duplicates: str = "keep",
     settings: JudgeSettings | None = None,
     name: str = "",
 ) -> Result[Any]:
@@ -128,7 +151,15 @@ def build_ice(
         source_type.casefold(),
     )
     roles = {"writer": writer, "captioner": captioner or writer}
-    builder = IceBuilder(Path(images), Path(out), roles, wish, settings or JudgeSettings(), temperature=temperature)
+    builder = IceBuilder(
+        Path(images),
+        Path(out),
+        roles,
+        wish,
+        settings or JudgeSettings(),
+        temperature=temperature,
+        duplicates=duplicates,
+    )
     return _build(builder, out, name)
 
 

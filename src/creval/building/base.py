@@ -15,6 +15,7 @@ from creval.building.build_manifest import (
     save_build_manifest,
     write_build_record,
 )
+from creval.building.duplicates import DuplicateReport
 from creval.calls.cost_estimate import CostEstimate
 from creval.calls.retry import ProgressCallback
 from creval.calls.settings import ChatSettings
@@ -35,6 +36,7 @@ class Builder(ABC, Generic[T]):
     - `title`: name of the benchmark, or "".
     - `unusable`: inputs that cannot become an item, with the reasons.
     - `changed_ids`: items whose input has changed. Estimates ignore their stored texts.
+    - `duplicates`: duplicates among the images.
     """
 
     benchmark: ClassVar[str]
@@ -64,6 +66,7 @@ class Builder(ABC, Generic[T]):
         self.changed_ids: Container[str] = ()
         self.rejections: dict[str, list[str]] = {}
         self.title = ""
+        self.duplicates = DuplicateReport()
 
     def _make_fingerprint(self, prompts: Iterable[Prompt], details: Mapping[str, Any]) -> BuildFingerprint:
         """Return the settings that affect texts and are fixed for a folder."""
@@ -103,10 +106,11 @@ class Builder(ABC, Generic[T]):
 
     def warnings(self) -> list[str]:
         """Return notes and warnings to show before the first call."""
-        if not self.already_done:
-            return []
-        verb = "exists" if self.already_done == 1 else "exist"
-        return [f"{pluralise(self.already_done, self.unit)} already {verb} and will not be changed."]
+        notes = self.duplicates.describe()
+        if self.already_done:
+            verb = "exists" if self.already_done == 1 else "exist"
+            notes.append(f"{pluralise(self.already_done, self.unit)} already {verb} and will not be changed.")
+        return notes
 
     def estimate(self) -> list[CostEstimate]:
         """Return the estimated cost of each model, without stored texts."""
@@ -121,7 +125,9 @@ class Builder(ABC, Generic[T]):
         result.already_done = self.already_done
         result.left_out |= self.unusable or {}
         self.save(result)
-        write_build_record(self.out, self.fingerprint, self.record(result))
+        write_build_record(
+            self.out, self.fingerprint, {**self.record(result), "duplicates": self.duplicates.as_record()}
+        )
         write_title(self.out, self.title)
         return result
 

@@ -50,6 +50,9 @@ class BuildFlags:
     max_unanswered: Annotated[
         str, typer.Option(metavar="PERCENT", help="Exit with status 1 if more images are left out.")
     ] = "0.5"
+    duplicates: Annotated[
+        str, typer.Option(metavar="keep|skip", help="Report duplicate images only, or leave them out.")
+    ] = "keep"
     seed: Annotated[int, typer.Option(min=0, help="Seed of random choices.")] = 0
     resume: Annotated[
         bool, typer.Option("--resume/--no-resume", help="Resume in an existing folder, or require a new one.")
@@ -147,7 +150,8 @@ def run_build(
     print_summary(result, builder, out)
     if common.json:
         found = output.table.as_json() if output.table else {}
-        console.print_json({**output.facts, **build_facts(result), **found})
+        duplicates = builder.duplicates.as_record()
+        console.print_json({**output.facts, **build_facts(result), **found, "duplicates": duplicates})
     elif output.table:
         console.print_output(output.table)
     console.print_note(*output.notes)

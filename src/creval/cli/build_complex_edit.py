@@ -37,7 +37,14 @@ def complex_edit(
     settings = common.settings(out)
     folder = Path(out)
     work = ComplexEditBuilder(
-        Path(images), folder, writer, settings, steps=steps, temperature=temperature, dry_run=common.dry_run
+        Path(images),
+        folder,
+        writer,
+        settings,
+        steps=steps,
+        temperature=temperature,
+        duplicates=common.duplicates,
+        dry_run=common.dry_run,
     )
 
     def describe(result: GenerationResult[dict[str, Any]]) -> build_common.BuildOutput:

@@ -26,7 +26,16 @@ def complexbench(
         list[str] | None, typer.Option(metavar="boxes=MODEL", help="Object detector, instead of --coco.")
     ] = None,
     checker: Annotated[str | None, options.spec("judges", "Model that checks whether steps are feasible.")] = None,
-    level: Annotated[str, typer.Option(metavar="parallel|two-chain|three-chain|all", help="Subsets to build.")] = "all",
+    level: Annotated[
+        str,
+        typer.Option(
+            metavar="parallel|two-chain|three-chain|any|all",
+            help="Subsets to build. all: the release's; any: parallel steps of any types.",
+        ),
+    ] = "all",
+    types: Annotated[
+        str, typer.Option(metavar="TYPE,...", help="With --level any, edit types to draw from; by default all ten.")
+    ] = "",
     temperature: Annotated[float, typer.Option(min=0, help="Temperature of the writer.")] = 0.7,
     *,
     common: build_common.BuildFlags,
@@ -34,11 +43,9 @@ def complexbench(
     """Write parallel and chained steps, and check them. Resumes an interrupted build."""
     from creval.api.builds import object_finder
     from creval.building.complexbench.builder import ComplexBenchBuilder
-    from creval.building.complexbench.edit_types import LEVELS
+    from creval.building.complexbench.edit_types import select_levels
     from creval.building.complexbench.review import ComplexBenchReview
-    from creval.core.errors import require_known
 
-    require_known("level", level, (*LEVELS, "all"))
     settings = common.settings(out, options.parse_metric_models(metric_model or ()))
     folder, source = Path(out), Path(images)
     work = ComplexBenchBuilder(
@@ -47,8 +54,10 @@ def complexbench(
         {"writer": writer, "checker": checker or writer},
         settings,
         object_finder(source, folder, coco, settings.metric_models.get("boxes")),
-        levels=tuple(LEVELS) if level == "all" else (level,),
+        levels=select_levels(level),
+        types=types,
         temperature=temperature,
+        duplicates=common.duplicates,
         dry_run=common.dry_run,
     )
 
@@ -62,7 +71,7 @@ def complexbench(
 
 def _edit_types_table(entries: ComplexBenchEntries) -> CommandOutput:
     """Return a table with the number of edits of each type."""
-    from creval.benchmarks.complexbench_edit.release import EDIT_TYPES, SUBSETS
+    from creval.benchmarks.complexbench_edit.release import ALL_SUBSETS, EDIT_TYPES, SUBSETS
     from creval.reporting.commands.build_output import edit_types_output
 
     counts = {
@@ -71,6 +80,7 @@ def _edit_types_table(entries: ComplexBenchEntries) -> CommandOutput:
             for entry in entries.subsets[subset].values()
             for pair in entry.get("edit pair", ())
         )
-        for subset in SUBSETS
+        for subset in ALL_SUBSETS
+        if subset in SUBSETS or entries.subsets[subset]
     }
     return edit_types_output(counts, EDIT_TYPES)

@@ -32,6 +32,9 @@ def creval(
     instructions: Annotated[
         str | None, typer.Option(metavar="FILE", help="Your own instructions by image: CSV, JSON or JSONL.")
     ] = None,
+    examples: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Your own examples by dimension: CSV, JSON or JSONL.")
+    ] = None,
     rewrite: Annotated[bool, typer.Option("--rewrite", help="Add checkable attributes to your instructions.")] = False,
     no_blind: Annotated[bool, typer.Option("--no-blind", help="Do not check questions on the source alone.")] = False,
     temperature: Annotated[
@@ -46,10 +49,23 @@ def creval(
     from creval.building.creval.review import CrevalReview
 
     settings = common.settings(out)
-    wish = CrevalBuildOptions(dimension, Path(instructions) if instructions else None, rewrite, not no_blind)
+    wish = CrevalBuildOptions(
+        dimension,
+        Path(instructions) if instructions else None,
+        rewrite,
+        not no_blind,
+        Path(examples) if examples else None,
+    )
     roles = {"writer": writer, "asker": asker or writer, "checker": checker or writer}
     work = CrevalBuilder(
-        Path(images), Path(out), roles, wish, settings, temperature=temperature, dry_run=common.dry_run
+        Path(images),
+        Path(out),
+        roles,
+        wish,
+        settings,
+        temperature=temperature,
+        duplicates=common.duplicates,
+        dry_run=common.dry_run,
     )
 
     def describe(result: GenerationResult[SampleDraft]) -> build_common.BuildOutput:

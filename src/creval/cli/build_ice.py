@@ -57,7 +57,16 @@ def ice(
         raise CrevalError("give --writer. It is optional only for --fill people with --captioner.")
     # Without a writer, the captioner decides whether a task suits an image.
     roles = {"writer": writer or captioner, "captioner": captioner or writer}
-    work = IceBuilder(Path(images), Path(out), roles, wish, settings, temperature=temperature, dry_run=common.dry_run)
+    work = IceBuilder(
+        Path(images),
+        Path(out),
+        roles,
+        wish,
+        settings,
+        temperature=temperature,
+        duplicates=common.duplicates,
+        dry_run=common.dry_run,
+    )
 
     def describe(result: GenerationResult[ItemDraft]) -> build_common.BuildOutput:
         number, unfilled = len(work.ice_items.entries), work.ice_items.unfilled_count

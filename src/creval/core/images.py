@@ -53,9 +53,13 @@ def open_image(path: str | Path) -> Image.Image:
         return normalise_image(image)
 
 
-def open_thumbnail(path: str | Path, side: int) -> Image.Image:
-    """Return the image of `open_image`, reduced if necessary so that no side has more than `side` pixels."""
-    with _open_checked(path, enough=lambda *_: (side, side)) as image:
+def open_thumbnail(path: str | Path, side: int, *, fast: bool = False) -> Image.Image:
+    """Return the image of `open_image`, reduced if necessary so that no side has more than `side` pixels.
+
+    With `fast`, every JPEG is decoded at a reduced size, which changes the pixels slightly.
+    """
+    reduced_above = 0 if fast else _REDUCED_PIXELS
+    with _open_checked(path, enough=lambda *_: (side, side), reduced_above=reduced_above) as image:
         shown = normalise_image(image)
         shown.thumbnail((side, side), Image.Resampling.LANCZOS)
         return shown
@@ -201,12 +205,17 @@ _no_warnings = SharedContext(_ignore_warnings)
 
 @contextmanager
 def _open_checked(
-    path: str | Path, content: bytes | None = None, enough: ResizeRule | None = None, *, pixels: bool = True
+    path: str | Path,
+    content: bytes | None = None,
+    enough: ResizeRule | None = None,
+    *,
+    pixels: bool = True,
+    reduced_above: int = _REDUCED_PIXELS,
 ) -> Iterator[ImageFile.ImageFile]:
     """Open an image file, or its content, if its size is safe. All failures become `ImageError`.
 
-    A large JPEG is decoded at a reduced size if the size from `enough` allows that. If `pixels` is True, the image's
-    pixels are reserved in the budget until the end of the block.
+    A JPEG of more than `reduced_above` pixels is decoded at a reduced size if the size from `enough` allows that. If
+    `pixels` is True, the image's pixels are reserved in the budget until the end of the block.
     """
     path = Path(path)
     start = b""
@@ -218,7 +227,7 @@ def _open_checked(
                 reader.end_header()
                 if start[:2] in _PLAIN_PPM and reader.size > _MAX_PLAIN_BYTES:
                     raise ImageError(f"{path} is a plain-text PPM of {reader.size >> 20} MB. Save it as PNG.")
-                if enough is not None and image.width * image.height > _REDUCED_PIXELS:
+                if enough is not None and image.width * image.height > reduced_above:
                     _reduce(image, enough)
                 if pixels or image.format != "JPEG":
                     _check_size(path, image)

@@ -178,7 +178,7 @@ class WholeNumber(AnswerScale):
     def _finder(self) -> VerdictFinder:
         number = r"([0-9]{1,3}(?:\.[0-9]{1,3})?(?:\s?(?:/|out of)\s?[0-9]{1,3})?)(?![0-9%])"
         return VerdictFinder(
-            number, own_line=True, everywhere=rf"(?<!\")\b([0-9]{{1,3}}\s?(?:/|out of)\s?{self.high})\b(?!\sof\b)"
+            number, own_line=True, everywhere=[rf"(?<!\")\b([0-9]{{1,3}}\s?(?:/|out of)\s?{self.high})\b(?!\sof\b)"]
         )
 
     def find_stated(self, text: str) -> list[StatedVerdict]:
@@ -299,7 +299,32 @@ _LEADING_YES_NO = re.compile(r"(yes|no)\b" + _REMARK, re.IGNORECASE | re.DOTALL)
 _SECOND_YES_NO = re.compile(
     r"(?:(?:and|or|but)\s)?(yes|no)\b\s?(?:[.,;:!?)]|$)|(?:and|or|but)\s(yes|no)\b", re.IGNORECASE
 )
-_YES_NO_FINDER = VerdictFinder(r"(\b(?:yes|no)\b)", opposites={"yes": "No", "no": "Yes"})
+# Other words that contradict a yes or a no. They are never read as an answer.
+_YES_WORDS = "yes|yep|yeah|yup|affirmative|true|correct|oui|sí|ja|sim|tak|evet|да|так"
+_NO_WORDS = "no|nope|nah|nay|negative|false|incorrect|nein|non|não|nee|nie|hayır|нет|ні"
+_YES_SIGNS = "是的?|はい|네|예|نعم|हाँ|✓|✔|✅|👍"
+_NO_SIGNS = "否|不是?|いいえ|아니[요오]|لا|नहीं|✗|✘|❌|👎"
+_NO_CLAUSES = (
+    r"(?:certainly|definitely|absolutely|surely|probably|clearly|of course) not|not (?:really|at all|quite|exactly)"
+    r"|by no means|no way|(?:no,? )?it (?:is|does|was) not|(?:no,? )?it (?:is|does|was)n['’]t"
+)
+_INAPPLICABLE_CLAUSES = "not applicable|inapplicable|n/a"
+_YES = re.compile(rf"{_YES_WORDS}|{_YES_SIGNS}|y|1|t|pass(?:ed)?|right", re.IGNORECASE)
+
+
+def _yes_no_meaning(words: str) -> str:
+    if _YES.fullmatch(words):
+        return "Yes"
+    return words if _INAPPLICABLE.search(words) else "No"
+
+
+_YES_NO_FINDER = VerdictFinder(
+    rf"((?:\b(?:{_YES_WORDS}|{_NO_WORDS})\b|{_YES_SIGNS}|{_NO_SIGNS}))",
+    clauses=f"{_NO_CLAUSES}|{_INAPPLICABLE_CLAUSES}",
+    after_subject=r"(?:[yntf01]|pass(?:ed)?|fail(?:ed)?|right|wrong)\b",
+    meaning=_yes_no_meaning,
+    opposites={"Yes": "No", "No": "Yes"},
+)
 _LEADING_NUMBER = re.compile(
     r"(?:(?:the\s)?(?:final\s)?(?:score|rating|answer)(?:[^\w:=]{0,4}[:=]|\sis\b)[^\w<>≤≥≈~±.,–−-]{0,8})?([0-9]{1,3}(?:\.0{1,9})?)"
     r"(?:\s*(?:/|out of)\s*([0-9]{1,3}))?" + _REMARK,

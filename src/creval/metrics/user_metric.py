@@ -6,27 +6,30 @@
 - A command has the placeholders `{edit}`, `{source}`, `{mask}`, `{references}`, `{instruction}` and
   `{output}`. The program writes a number to the file `{output}`.
 
-A function or program has one value, from 0 to 1, with the name of the function or program.
+A function or program has one value, from 0 to 1, with the name of the function or program. A function named by a string
+runs in a process of its own.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
-from functools import lru_cache
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, ClassVar
 
 from creval.core.errors import CrevalError
 from creval.core.files import read_text
+from creval.core.images import ImageError, open_image, open_mask
 from creval.core.schema import Metric
 from creval.core.temporary import temporary_folder
 from creval.metrics.base import ImageMetric, MetricInfo
 from creval.metrics.features import FeatureArray
-from creval.metrics.metric_inputs import MetricInputs, NotMeasurable
+from creval.metrics.metric_inputs import LazyImage, MetricInputs, NotMeasurable
 from creval.providers.call_errors import CallError
+from creval.providers.function_process import ProcessRunner
 from creval.providers.source_digests import module_digests
-from creval.providers.user_functions import import_callable, read_signature
+from creval.providers.user_functions import FunctionSignature, UserCall, import_callable, read_signature, split_place
 from creval.providers.user_programs import ProgramTemplate, run_program
 
 PLACEHOLDERS = ("edit", "source", "source?", "mask", "mask?", "references", "instruction", "output")
@@ -39,23 +42,26 @@ def user_metric_class(spec: str) -> type[ImageMetric]:
     """Return the metric class of `python:...` or `command:...`."""
     kind, _, rest = spec.partition(":")
     if kind == "command":
-        return _make_class(spec, _program_name(rest), _CommandMetric, {"template": _open_template(rest)})
+        template = ProgramTemplate(rest, PLACEHOLDERS, "python sharpness.py {edit} {output}")
+        return _make_class(spec, _program_name(rest), _CommandMetric, {"template": template})
+    runner = ProcessRunner(rest)
+    if not runner.is_class:
+        return _make_class(spec, split_place(rest)[1], _ProcessMetric, {"runner": runner})
+    runner.abandon()
     found = import_callable(rest)
-    if isinstance(found, type):
-        if not issubclass(found, ImageMetric):
-            raise CrevalError(f"{spec} is not a subclass of ImageMetric.")
-        return found
-    return function_metric_class(found, spec)
+    if not (isinstance(found, type) and issubclass(found, ImageMetric)):
+        raise CrevalError(f"{spec} is not a subclass of ImageMetric.")
+    return found
 
 
-def user_code_digests(spec: str) -> dict[str, str]:
+def user_code_digests(spec: str) -> Mapping[str, str]:
     """Return the digests of the code of `python:...` or `command:...`, which must have been opened before."""
-    kind, _, rest = spec.partition(":")
-    return _open_template(rest).digests if kind == "command" else module_digests(rest.rpartition(":")[0])
-
-
-def _open_template(template: str) -> ProgramTemplate:
-    return ProgramTemplate(template, PLACEHOLDERS, "python sharpness.py {edit} {output}")
+    metric = user_metric_class(spec)
+    if issubclass(metric, _CommandMetric):
+        return metric.template.digests
+    if issubclass(metric, _ProcessMetric):
+        return metric.runner.digests
+    return module_digests(split_place(spec.partition(":")[2])[0])
 
 
 def function_metric_class(function: Callable[..., Any], spec: str = "") -> type[ImageMetric]:
@@ -76,20 +82,54 @@ def _program_name(template: str) -> str:
 
 
 class _FunctionMetric(ImageMetric):
+    """A function object. It runs in this process."""
+
     function: ClassVar[Callable[..., Any]]
 
     def measure(self, inputs: MetricInputs, features: Sequence[FeatureArray]) -> dict[str, float]:  # noqa: ARG002
-        given: dict[str, Callable[[], Any]] = {
-            "edit": lambda: inputs.edit.image,
-            "source": lambda: inputs.source.image,
-            "mask": lambda: inputs.mask.image if inputs.mask else None,
-            "reference": lambda: inputs.reference.image,
-            "instruction": lambda: inputs.sample.instruction,
-        }
         function = type(self).function
         signature = read_signature(function)
-        taken = {name: make() for name, make in given.items() if signature.accepts(name)}
+        images = {role: image and image.image for role, image in _images(inputs, signature).items()}
+        taken = signature.select({**images, "instruction": inputs.sample.instruction})
         return {self.info.values[0].name: float(function(**taken))}
+
+
+class _ProcessMetric(ImageMetric):
+    """A function named by a string. Its process opens the images."""
+
+    runner: ClassVar[ProcessRunner]
+
+    def measure(self, inputs: MetricInputs, features: Sequence[FeatureArray]) -> dict[str, float]:  # noqa: ARG002
+        signature = self.runner.signature
+        images = _images(inputs, signature)
+        paths = {role: inputs.used_files[_ROLES[role]][0].absolute() if images[role] else None for role in images}
+        prepare = partial(_open_arguments, paths, inputs.sample.instruction, signature)
+        try:
+            return {self.info.values[0].name: self.runner.call(UserCall(prepare, float), _TIMEOUT)}
+        except CallError as error:
+            raise ImageError(error.reason) if error.kind == _UNREADABLE else NotMeasurable(str(error)) from None
+
+
+_ROLES = {"edit": "edit", "source": "source", "mask": "mask", "reference": "references"}
+"""Parameters of a function that are images, and their names among the used files."""
+_UNREADABLE = "unreadable image"
+
+
+def _images(inputs: MetricInputs, signature: FunctionSignature) -> dict[str, LazyImage | None]:
+    """Return the images that a function accepts."""
+    return {parameter: getattr(inputs, parameter) for parameter in _ROLES if signature.accepts(parameter)}
+
+
+def _open_arguments(
+    paths: Mapping[str, Path | None], instruction: str, signature: FunctionSignature
+) -> tuple[tuple[()], dict[str, Any]]:
+    try:
+        images = {
+            role: path and (open_mask(path) if role == "mask" else open_image(path)) for role, path in paths.items()
+        }
+    except ImageError as error:
+        raise CallError(_UNREADABLE, str(error), retryable=False) from None
+    return (), signature.select({**images, "instruction": instruction})
 
 
 class _CommandMetric(ImageMetric):

@@ -20,6 +20,7 @@ import time
 import weakref
 from collections.abc import Callable
 from concurrent.futures import Future
+from concurrent.futures import TimeoutError as FutureTimeoutError
 from functools import partial
 from queue import SimpleQueue
 from typing import IO, Any, NamedTuple
@@ -53,7 +54,7 @@ class ProcessRunner:
         split_place(where)
         self._where, self._folder = where, os.getcwd()  # noqa: PTH109 (a path that no function can change)
         self._paths = [os.path.join(self._folder, path) for path in sys.path]  # noqa: PTH118 ('' is the folder)
-        self._lock = threading.Lock()
+        self._lock, self._call_lock = threading.Lock(), threading.Lock()
         self._process = _FunctionProcess(where, self._folder, self._paths)
         self._finalizer = weakref.finalize(self, _FunctionProcess.end, self._process)
         self.signature, self.digests, self.is_class = self._process.loaded
@@ -72,6 +73,18 @@ class ProcessRunner:
 
     def submit(self, call: UserCall) -> asyncio.Future[Any]:
         return asyncio.wrap_future(self._process.submit(call))
+
+    def call(self, call: UserCall, timeout: float) -> Any:
+        """Make a call from a thread and return its result. Calls run one after another. Raises `CallError`."""
+        with self._call_lock:
+            self.start()
+            future = self._process.submit(call)
+            try:
+                return future.result(timeout)
+            except FutureTimeoutError:
+                future.cancel()
+                self.abandon()
+                raise CallError("timeout", f"it took more than {timeout:g} s") from None
 
     def abandon(self) -> None:
         self._process.end(busy=True)

@@ -298,6 +298,7 @@ def test_images_are_found_anywhere_inside(tmp_path: Path) -> None:
     folder = write_release(tmp_path, each=1)
     (folder / "data" / "images").rename(folder / "pictures")
     sources = [sample.source for sample in open_benchmark(folder).dataset.samples]
+    assert len(sources) == 5, "one of each subset"
     assert all(source is not None and source.is_file() for source in sources)
 
 

@@ -105,6 +105,24 @@ def test_a_broken_file_among_others_is_named_and_the_rest_is_read(tmp_path: Path
     assert [len(sample.questions) for sample in benchmark.dataset.samples] == [3, 2, 2]
 
 
+@pytest.mark.parametrize(
+    ("steps", "read"),
+    [
+        (None, ()),
+        (["add a hat", "paint it"], ("add a hat", "paint it")),
+        (["add a hat", 1], None),
+        (["add a hat", " "], None),
+        ("add a hat", None),
+    ],
+)
+def test_steps_are_texts(tmp_path: Path, steps: Any, read: tuple[str, ...] | None) -> None:
+    entry = {"input_prompt": "do", "input_image": ["image/a.png"], "class_id": 1, "steps": steps}
+    benchmark = open_benchmark(write(tmp_path, {"a": [item()]}, [entry]))
+    (sample,) = benchmark.dataset.samples
+    assert tuple(step.text for step in sample.steps) == (read or ())
+    assert [found.rule for found in findings(benchmark)] == (["broken steps"] if read is None else [])
+
+
 def test_faults_of_the_sample_list(tmp_path: Path) -> None:
     entries = [
         {"input_prompt": "do", "input_image": ["image/a.png"], "class_id": 4},

@@ -9,7 +9,7 @@ from PIL import Image
 from creval.benchmarks import open_benchmark
 from creval.benchmarks.complexbench_edit.release import SUBSETS
 from creval.building.complexbench.builder import ComplexBenchBuilder
-from creval.building.complexbench.edit_types import ATTRIBUTE, LEVELS, OBJECT
+from creval.building.complexbench.edit_types import ATTRIBUTE, OBJECT, RELEASED_LEVELS
 from creval.building.complexbench.objects import Detections
 from creval.building.complexbench.review import ComplexBenchReview
 from creval.building.review.base import DROPPED
@@ -26,7 +26,7 @@ def test_images_become_samples_that_are_read_without_fault(tmp_path: Path) -> No
     annotated(tmp_path, [*FITTING, ("cat", "cup"), ("cat", "cup", "vase")])
     (tmp_path / "images" / "000000000008.jpg").write_bytes(b"none")
     with serving(FakeServer(seed=3).app()) as url:
-        work = complexbench(tmp_path, tmp_path / "bench", url, levels=tuple(LEVELS))
+        work = complexbench(tmp_path, tmp_path / "bench", url, levels=RELEASED_LEVELS)
         assert (work.item_count, work.unit) == (18, "sample")
         assert work.warnings() == ["6 images kept.", "1 image not kept: fewer than 3 classes occur (000000000007.jpg)."]
         wrote = work.run()
@@ -119,3 +119,49 @@ def test_what_people_do_meanwhile_stays(tmp_path: Path) -> None:
         work.run()
     assert review.group("two-chain/1").items[0].verdict == DROPPED
     assert len(entries(bench)["three-chain"]) == 2
+
+
+def test_parallel_steps_of_any_types_are_a_subset_of_their_own(tmp_path: Path) -> None:
+    annotated(tmp_path, FITTING)
+    bench = tmp_path / "bench"
+    with serving(FakeServer(seed=3).app()) as url:
+        wrote = complexbench(tmp_path, bench, url, levels=["any"], types="color,material,text,change style").run()
+        assert (len(wrote.results), wrote.left_out) == (len(FITTING), {})
+        with pytest.raises(CrevalError, match="started with other types"):
+            complexbench(tmp_path, bench, url, levels=["any"])
+    benchmark = open_benchmark(bench)
+    assert benchmark.dataset.issues == ()
+    for sample in benchmark.dataset.samples:
+        assert sample.id.startswith("parallel-any/")
+        kinds = [step.kind for step in sample.steps]
+        assert len(set(kinds)) == 3
+        assert set(kinds) <= {"color", "material", "text", "change style"}
+        assert not any(step.needs for step in sample.steps)
+        probes = benchmark.protocol.probes(sample)
+        scored = benchmark.protocol.score(sample, probes, {"score/1": 5, "score/2": 1, "score/3": 3})
+        assert scored["score"].value == pytest.approx(60), "the mean of 100, 20 and 60"
+        assert bool(scored["L1"].total) == ("change style" not in kinds)
+    level = next(level for level in benchmark.schema.levels if level.name == "subset")
+    assert level.groups == (*SUBSETS, "parallel-any")
+    review = ComplexBenchReview(bench)
+    assert set(review.groups()) == {sample.id for sample in benchmark.dataset.samples}
+
+
+def test_other_benchmarks_do_not_have_that_subset(tmp_path: Path) -> None:
+    annotated(tmp_path, FITTING[:1])
+    with serving(FakeServer(seed=3).app()) as url:
+        complexbench(tmp_path, tmp_path / "bench", url).run()
+    assert not (tmp_path / "bench" / "data" / "instructions" / "parallel-any").exists()
+    benchmark = open_benchmark(tmp_path / "bench")
+    level = next(level for level in benchmark.schema.levels if level.name == "subset")
+    assert level.groups == tuple(SUBSETS)
+
+
+def test_an_image_without_a_fitting_type_is_left_out(tmp_path: Path) -> None:
+    annotated(tmp_path, [("cat", "cup", "vase"), ("tv", "cup", "vase")])
+    with serving(FakeServer(seed=3).app()) as url:
+        work = complexbench(tmp_path, tmp_path / "bench", url, levels=["any"], types="pose,color,text")
+        wrote = work.run()
+    assert len(wrote.results) == 1
+    (reason,) = wrote.left_out.values()
+    assert reason.startswith("fewer than 3 of the given types")

@@ -36,6 +36,9 @@ SUBSETS = {
     "two-chain": "Two-chain",
     "three-chain": "Three-chain",
 }
+PARALLEL_ANY = "parallel-any"
+"""An optional subset of built benchmarks, which the release does not have: three parallel steps of any types."""
+ALL_SUBSETS = (*SUBSETS, PARALLEL_ANY)
 GLOBAL_SUBSET = "COCO-obj-attr-global"
 """The subset in which a step changes the whole image."""
 # The steps that each step depends on, in the subsets with dependencies.
@@ -58,13 +61,13 @@ EDIT_TYPES = (
 LEVELS = (Level("overall", "overall", ("overall",), mean_of="subset"), Level("subset", "subsets", tuple(SUBSETS)))
 _INSTRUCTIONS_FILE = "final_update_v2.json"
 _IMAGE_SUFFIXES = frozenset({".jpg", ".jpeg", ".png", ".webp"})
-_RESULT_PATH = re.compile(rf"(?:.*/)?({'|'.join(SUBSETS)})/testResults_([0-9]+)/([^/]+)/\3_1")
+_RESULT_PATH = re.compile(rf"(?:.*/)?({'|'.join(ALL_SUBSETS)})/testResults_([0-9]+)/([^/]+)/\3_1")
 
 
 def find_complexbench_folder(path: Path) -> Path | None:
     """Return the folder that contains the subsets' instructions, which is `path` or its parent, or None."""
     for folder in (path, path.parent):
-        if any(_instructions_file(folder, subset) for subset in SUBSETS):
+        if any(_instructions_file(folder, subset) for subset in ALL_SUBSETS):
             return folder
     return None
 
@@ -85,7 +88,8 @@ def load_complexbench_dataset(folder: Path) -> Dataset:
     findings = IssueList()
     samples: list[Sample] = []
     images = _find_images(folder)
-    entries = {subset: _read_entries(folder, subset, findings) for subset in SUBSETS}
+    own = _instructions_file(folder, PARALLEL_ANY) is not None
+    entries = {subset: _read_entries(folder, subset, findings) for subset in (ALL_SUBSETS if own else SUBSETS)}
     files = find_annotation_files(folder)
     numbers = {_coco_id(entry) for found in entries.values() for entry in found.values()}
     objects = read_objects_by_id(files, numbers) if files else {}
@@ -105,7 +109,7 @@ def load_complexbench_dataset(folder: Path) -> Dataset:
         tuple(samples),
         issues=tuple(findings),
         authored_by=_find_writer(entries),
-        levels=LEVELS,
+        levels=(LEVELS[0], Level("subset", "subsets", ALL_SUBSETS)) if own else LEVELS,
         match_edit_file=match_complexbench_edit_file,
     )
 

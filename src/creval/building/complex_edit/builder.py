@@ -13,6 +13,7 @@ from creval.building.complex_edit.pipeline import (
     load_complex_edit_prompts,
     write_chain,
 )
+from creval.building.duplicates import KEEP, check_duplicates
 from creval.building.image_files import list_image_names, sample_names
 from creval.calls.settings import ChatSettings
 from creval.calls.text_generation import GenerationItem, StageEstimate
@@ -33,6 +34,7 @@ class ComplexEditBuilder(Builder[dict[str, Any]]):
         *,
         steps: int = 8,
         temperature: float = 1.15,
+        duplicates: str = KEEP,
         dry_run: bool = False,
     ) -> None:
         self.steps = steps
@@ -43,7 +45,10 @@ class ComplexEditBuilder(Builder[dict[str, Any]]):
         )
         names = list_image_names(images, out)
         self._rows = ComplexEditRows(out)
+        existing = {name for name in names if name in self._rows}
+        self.duplicates = check_duplicates({name: images / name for name in names}, duplicates, existing)
         self._numbers = self._rows.assign_numbers(names)
+        names = [name for name in names if name not in self.duplicates.skipped]
         chosen = sample_names(names, settings.limit, settings.seed)
         self.items = [GenerationItem(name, images / name) for name in chosen if name not in self._rows]
         self.already_done = len(chosen) - len(self.items)

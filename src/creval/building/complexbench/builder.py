@@ -6,11 +6,20 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from creval.benchmarks.complexbench_edit.release import ALL_SUBSETS
 from creval.building.base import Builder
-from creval.building.complexbench.edit_types import LEVELS, EditTypePlan, draw_edit_types
+from creval.building.complexbench.edit_types import (
+    LEVELS,
+    RELEASED_LEVELS,
+    EditTypePlan,
+    draw_any_types,
+    draw_edit_types,
+    parse_edit_types,
+)
 from creval.building.complexbench.files import ComplexBenchEntries
 from creval.building.complexbench.objects import Detections, select_suitable_images
 from creval.building.complexbench.pipeline import STAGES, StepWriter, load_complexbench_prompts
+from creval.building.duplicates import KEEP, check_duplicates
 from creval.building.image_files import list_image_names, sample_names, write_error_reason
 from creval.calls.settings import ChatSettings
 from creval.calls.text_generation import GenerationItem, GenerationResult, StageEstimate
@@ -38,15 +47,29 @@ class ComplexBenchBuilder(Builder[dict[str, Any]]):
         settings: ChatSettings,
         detect: DetectObjects,
         *,
-        levels: Sequence[str] = tuple(LEVELS),
+        levels: Sequence[str] = RELEASED_LEVELS,
+        types: str = "",
         temperature: float = 0.7,
+        duplicates: str = KEEP,
         dry_run: bool = False,
     ) -> None:
         self._images = images
         self._prompts = load_complexbench_prompts(settings.prompts)
-        super().__init__(out, roles, settings, self._prompts.values(), temperature=temperature, dry_run=dry_run)
+        self._types = parse_edit_types(types, levels)
+        super().__init__(
+            out,
+            roles,
+            settings,
+            self._prompts.values(),
+            temperature=temperature,
+            dry_run=dry_run,
+            types=list(self._types),
+        )
         self.entries = ComplexBenchEntries(out)
         names = list_image_names(images, out)
+        existing = {name for name in names if self.entries.has(ALL_SUBSETS, name)}
+        self.duplicates = check_duplicates({name: images / name for name in names}, duplicates, existing)
+        names = [name for name in names if name not in self.duplicates.skipped]
         self._suitable = select_suitable_images(names, images, detect(names))
         clashes = self.entries.find_key_clashes(self._suitable.scenes)
         self._lost = self._suitable.unreadable | clashes
@@ -58,18 +81,24 @@ class ComplexBenchBuilder(Builder[dict[str, Any]]):
                 f"each class ({why})."
             )
         chosen = sample_names(list(self._scenes), settings.limit, settings.seed)
-        self._jobs = {  # each image at each level, with its edit types
+        plans = {  # each image at each level, with its edit types
             f"{level}: {name}": (name, self._draw_edit_types(name, level, turn))
             for turn, name in enumerate(chosen)
             for level in levels
             if not self.entries.has(LEVELS[level], name)
         }
-        self.already_done = len(chosen) * len(levels) - len(self._jobs)
+        self._jobs = {identity: (name, plan) for identity, (name, plan) in plans.items() if plan is not None}
+        why = "fewer than 3 of the given types suit its objects (a pose needs a person or an animal)"
+        self._lost |= dict.fromkeys(plans.keys() - self._jobs.keys(), why)
+        self.already_done = len(chosen) * len(levels) - len(plans)
         self.items = [GenerationItem(identity, images / name) for identity, (name, _) in self._jobs.items()]
 
-    def _draw_edit_types(self, name: str, level: str, turn: int) -> EditTypePlan:
+    def _draw_edit_types(self, name: str, level: str, turn: int) -> EditTypePlan | None:
         objects = [thing.name for thing in self._scenes[name].objects]
-        return draw_edit_types(level, objects, f"types {self.settings.seed} {level} {name}", turn)
+        seed = f"types {self.settings.seed} {level} {name}"
+        if level == "any":
+            return draw_any_types(self._types, objects, seed)
+        return draw_edit_types(level, objects, seed, turn)
 
     @property
     def unsuitable_images(self) -> dict[str, str]:

@@ -7,10 +7,11 @@ here follow the released instructions.
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from creval.benchmarks.complexbench_edit.release import STEP_DEPENDENCIES
+from creval.benchmarks.complexbench_edit.release import PARALLEL_ANY, STEP_DEPENDENCIES
+from creval.core.errors import CrevalError, require_known
 from creval.core.files import replace_lone_surrogates
 
 OBJECT = ("add object", "change object", "delete object")
@@ -44,8 +45,11 @@ LEVELS: Mapping[str, Mapping[str, Sequence[Sequence[str]]]] = {
     "parallel": PARALLEL,
     "two-chain": {"two-chain": (_FIRST_STEP_TYPES, _SECOND_STEP_TYPES, _ALL_TYPES)},
     "three-chain": {"three-chain": (_FIRST_STEP_TYPES, ("add object",), _THIRD_STEP_TYPES)},
+    "any": {PARALLEL_ANY: (_ALL_TYPES, _ALL_TYPES, _ALL_TYPES)},
 }
 """Subsets of each level, and the possible types of each of their three steps."""
+RELEASED_LEVELS = ("parallel", "two-chain", "three-chain")
+_STEPS = 3
 
 
 class EditTypePlan(NamedTuple):
@@ -56,6 +60,45 @@ class EditTypePlan(NamedTuple):
     needs: tuple[tuple[int, ...], ...]
 
 
+def select_levels(level: str) -> tuple[str, ...]:
+    """Return the levels that a value of the option selects: one, or with "all" those of the release."""
+    require_known("level", level, (*LEVELS, "all"))
+    return RELEASED_LEVELS if level == "all" else (level,)
+
+
+def parse_edit_types(given: str, levels: Collection[str] = ("any",)) -> tuple[str, ...]:
+    """Return edit types separated by commas, or all if none are given. At least three are needed.
+
+    >>> parse_edit_types("color, color, text")
+    ('color', 'color', 'text')
+    """
+    names = [" ".join(part.split()) for part in given.split(",") if part.strip()]
+    if names and "any" not in levels:
+        raise CrevalError("`types` needs `level` any. The types of other levels follow the release.")
+    for name in names:
+        require_known("edit type", name, MEANINGS)
+    if 0 < len(names) < _STEPS:
+        raise CrevalError(f"`types` needs at least {_STEPS} edit types, because a sample has {_STEPS} steps.")
+    return tuple(names) or _ALL_TYPES
+
+
+def draw_any_types(types: Sequence[str], objects: Iterable[str], seed: str) -> EditTypePlan | None:
+    """Draw three of the given types for parallel steps. None if fewer of them suit the objects.
+
+    A type is drawn at most as often as it is given.
+    """
+    living = _has_living(objects)
+    suitable = [kind for kind in types if kind != "pose" or living]
+    if len(suitable) < _STEPS:
+        return None
+    rng = random.Random(replace_lone_surrogates(seed))  # noqa: S311
+    return EditTypePlan(PARALLEL_ANY, tuple(rng.sample(suitable, _STEPS)), ((),) * _STEPS)
+
+
+def _has_living(objects: Iterable[str]) -> bool:
+    return any(word in _ALIVE for name in objects for word in name.casefold().split())
+
+
 def draw_edit_types(level: str, objects: Iterable[str], seed: str, subset_index: int = 0) -> EditTypePlan:
     """Draw edit types for an image with the given objects, deterministically for a seed.
 
@@ -63,7 +106,7 @@ def draw_edit_types(level: str, objects: Iterable[str], seed: str, subset_index:
     in rotation.
     """
     rng = random.Random(replace_lone_surrogates(seed))  # noqa: S311
-    alive = any(word in _ALIVE for name in objects for word in name.casefold().split())
+    alive = _has_living(objects)
     subsets = LEVELS[level]
     subset = list(subsets)[subset_index % len(subsets)]
     kinds = tuple(rng.choice([kind for kind in pool if kind != "pose" or alive]) for pool in subsets[subset])

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path, PurePath
 from typing import Any
 
-from creval.benchmarks.complexbench_edit.release import SUBSETS
+from creval.benchmarks.complexbench_edit.release import ALL_SUBSETS, PARALLEL_ANY
 from creval.building.creval.sources import safe_filename
 from creval.building.image_files import copy_image, release_suffix
 from creval.core.errors import CrevalError
@@ -42,7 +42,7 @@ class ComplexBenchEntries:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.subsets: dict[str, dict[str, Any]] = {}
-        for subset in SUBSETS:
+        for subset in ALL_SUBSETS:
             path = instructions_file(folder, subset)
             content = read_json(path) if path.is_file() else {}
             if not isinstance(content, dict):
@@ -88,9 +88,11 @@ class ComplexBenchEntries:
         self._images[key.casefold()] = replace_lone_surrogates(name)
         return True
 
-    def save(self, subsets: Iterable[str] = SUBSETS) -> None:
-        """Write subsets, sorted by key. A subset without samples is written as an empty file."""
+    def save(self, subsets: Iterable[str] = ALL_SUBSETS) -> None:
+        """Write subsets, sorted by key. A subset of the release without samples is written as an empty file."""
         for subset in subsets:
+            if subset == PARALLEL_ANY and not self.subsets[subset]:
+                continue
             entries = self.subsets[subset].items()
             ordered = sorted(entries, key=lambda one: (len(one[0]), one[0]))
             write_json(instructions_file(self.folder, subset), dict(ordered))

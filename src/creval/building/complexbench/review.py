@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from creval.benchmarks.complexbench_edit.release import EDIT_TYPES, STEP_DEPENDENCIES, SUBSETS
+from creval.benchmarks.complexbench_edit.release import ALL_SUBSETS, EDIT_TYPES, STEP_DEPENDENCIES
 from creval.building.complexbench.files import ComplexBenchEntries, instructions_file
 from creval.building.review.base import ReviewField, ReviewGroup, ReviewItem
 from creval.building.review.json_review import (
@@ -27,7 +27,7 @@ class ComplexBenchReview(JsonReview[ComplexBenchEntries]):
     title = "ComplexBench-Edit: does each step have the right type, and is the result reasonable?"
 
     def files(self) -> list[Path]:
-        return [instructions_file(self.folder, subset) for subset in SUBSETS]
+        return [instructions_file(self.folder, subset) for subset in ALL_SUBSETS]
 
     def load(self) -> ComplexBenchEntries:
         return ComplexBenchEntries(self.folder)

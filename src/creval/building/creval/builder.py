@@ -11,6 +11,7 @@ from typing import Any
 from creval.benchmarks.creval.release import CLASS_DIMENSIONS
 from creval.building.base import Builder
 from creval.building.build_manifest import BuildFingerprint, read_build_record, read_stored_build
+from creval.building.creval.examples import SHIPPED_EXAMPLES, read_examples
 from creval.building.creval.files import SAMPLE_LIST, entry_sample_id, read_sample_list, write_creval_benchmark
 from creval.building.creval.pipeline import (
     FITTING,
@@ -27,6 +28,7 @@ from creval.building.creval.sources import (
     find_source_images,
     read_given_instructions,
 )
+from creval.building.duplicates import KEEP, check_duplicates
 from creval.calls.settings import ChatSettings
 from creval.calls.text_generation import GenerationItem, GenerationResult, StageEstimate
 from creval.calls.validated_text import ValidatingSession
@@ -45,12 +47,14 @@ class CrevalBuildOptions:
     - `instructions`: file of given instructions.
     - `rewrite`: rewrite the given instructions.
     - `blind`: check the questions on the source image.
+    - `examples`: file of example instructions by dimension, instead of the shipped ones.
     """
 
     dimension: str = BALANCED
     instructions: Path | None = None
     rewrite: bool = False
     blind: bool = True
+    examples: Path | None = None
 
     def __post_init__(self) -> None:
         if self.dimension not in (BALANCED, FITTING):
@@ -77,12 +81,14 @@ class CrevalBuilder(Builder[SampleDraft]):
         settings: ChatSettings,
         *,
         temperature: float | None = None,
+        duplicates: str = KEEP,
         dry_run: bool = False,
     ) -> None:
         self.options = options
         if not options.blind:
             roles = {role: spec for role, spec in roles.items() if role != "checker"}
         self.prompts = load_creval_prompts(settings.prompts)
+        self.examples = read_examples(options.examples)
         temperature = 1.0 if temperature is None else temperature
         super().__init__(out, roles, settings, self.prompts.values(), temperature=temperature, dry_run=dry_run)
         self.notes: list[str] = []
@@ -90,7 +96,7 @@ class CrevalBuilder(Builder[SampleDraft]):
         self.rejected: dict[str, list[dict[str, Any]]] = {}
         self._written: Mapping[str, str] = {}
         self._stored = read_stored_build(out)
-        self.sources = self._find_sources(images)
+        self.sources = self._find_sources(images, duplicates)
         self.items = [GenerationItem(source.id, source.path) for source in self.sources]
         before = self._stored.get("given", {})
         self.changed_ids = {s.id for s in self.sources if _instruction_digest(s) != before.get(s.id)}
@@ -109,13 +115,16 @@ class CrevalBuilder(Builder[SampleDraft]):
             "dimension": self.options.dimension,
             "rewrite": self.options.rewrite,
             "blind": self.options.blind,
+            "examples": self.examples.version,
             **details,
             "image_fit": self.settings.image_fit,
         }
 
-    def _find_sources(self, images: Path) -> list[SourceImage]:
+    def _find_sources(self, images: Path, duplicates: str) -> list[SourceImage]:
         stored = self._stored.get("pictures", {})
         sources = find_source_images(images, self.out, {path: name for name, path in stored.items()})
+        self.duplicates = check_duplicates({source.id: source.path for source in sources}, duplicates, stored)
+        sources = [source for source in sources if source.id not in self.duplicates.skipped]
         self._images = stored | {
             source.id: replace_lone_surrogates(source.path.relative_to(images).as_posix()) for source in sources
         }
@@ -156,6 +165,7 @@ class CrevalBuilder(Builder[SampleDraft]):
             rewrite=self.options.rewrite,
             blind=self.options.blind,
             classified_share=sum(bool(source.dimension) for source in given) / max(1, len(given)),
+            extra_words=round(self.examples.words_per_dimension - SHIPPED_EXAMPLES.words_per_dimension),
         )
 
     def prepare(self) -> Mapping[str, Any]:
@@ -179,7 +189,8 @@ class CrevalBuilder(Builder[SampleDraft]):
         name, options = session.session.item.id, self.options
         models = {role: judge.name for role, judge in self.generator.judges.items()}
         session = CrevalSession(session.session, session.retries)
-        writer = SampleWriter(session, self.prompts, models, self._sources_by_id[name], options.rewrite, options.blind)
+        source = self._sources_by_id[name]
+        writer = SampleWriter(session, self.prompts, models, source, options.rewrite, options.blind, self.examples)
         self.rejected[name] = writer.rejected
         return await writer.write()
 

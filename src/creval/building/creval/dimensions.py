@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from creval.benchmarks.creval.release import CLASS_DIMENSIONS, TAXONOMY
@@ -140,8 +140,3 @@ def describe_all_dimensions() -> str:
     for category, names in TAXONOMY.items():
         lines += [f"{category}:", *(f"- {describe_dimension(name)}" for name in names)]
     return "\n".join(lines)
-
-
-def format_dimension_examples(names: Iterable[str], per_dimension: int = 3) -> str:
-    """Return example instructions of the given dimensions, one per line."""
-    return "\n".join(f"- {line}" for name in names for line in DIMENSIONS[name].examples[:per_dimension])

@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from creval.benchmarks.creval.release import CLASS_DIMENSIONS, METRICS, MIN_QUESTIONS
-from creval.building.creval.dimensions import describe_all_dimensions, describe_dimension, format_dimension_examples
+from creval.building.creval.dimensions import describe_all_dimensions, describe_dimension
+from creval.building.creval.examples import SHIPPED_EXAMPLES, ExampleSet, format_examples
 from creval.building.creval.question_set import (
     KeptQuestion,
     QuestionSet,
@@ -94,17 +95,24 @@ def load_creval_prompts(folder: str | Path | None) -> dict[str, Prompt]:
 
 
 def estimate_creval_stages(
-    prompts: Mapping[str, Prompt], *, given_share: float, rewrite: bool, blind: bool, classified_share: float
+    prompts: Mapping[str, Prompt],
+    *,
+    given_share: float,
+    rewrite: bool,
+    blind: bool,
+    classified_share: float,
+    extra_words: int = 0,
 ) -> list[StageEstimate]:
     """Return the estimated calls of an image.
 
     - `given_share`: share of images that have an instruction.
     - `classified_share`: share of these whose dimension is known.
+    - `extra_words`: words that the examples have more than the shipped ones.
     """
     words = {name: len(prompt.text.split()) + 60 for name, prompt in prompts.items()}
     written = 1.15 if rewrite else 1.15 * (1 - given_share)
     prompt = "rewrite" if rewrite and given_share else "instruction"
-    found = [StageEstimate("writer", written, words[prompt] + 150, 150)]
+    found = [StageEstimate("writer", written, words[prompt] + 150 + extra_words, 150)]
     if given_share and not rewrite and classified_share < 1:
         found.append(StageEstimate("writer", given_share * (1 - classified_share), words["dimension"] + 200, 20))
     found += [StageEstimate("asker", 1.25, words[metric.lower()] + 100, 900) for metric in METRICS]
@@ -146,6 +154,7 @@ class SampleWriter:
     source: SourceImage
     rewrite: bool = False
     blind: bool = True
+    examples: ExampleSet = SHIPPED_EXAMPLES
     rejected: list[dict[str, Any]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -177,7 +186,6 @@ class SampleWriter:
             return SampleDraft(given, dimension or await self._classify_dimension(given), {"by": "given"})
         prompt = self.prompts["rewrite" if given else "instruction"]
         kind = describe_dimension(dimension) if dimension else f"{_CHOOSE}\n{describe_all_dimensions()}"
-        shown = format_dimension_examples([dimension]) if dimension else format_dimension_examples(CLASS_DIMENSIONS, 1)
         attempt = 0
 
         def read(reply: str) -> SampleDraft:
@@ -200,7 +208,7 @@ class SampleWriter:
             read,
             instruction=given,
             dimension=kind,
-            examples=shown,
+            examples=format_examples(self.examples, dimension),
             format=instruction_reply_format(() if dimension else CLASS_DIMENSIONS, bool(given)),
         )
 

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from creval.building.duplicates import KEEP, DuplicateReport, check_duplicates
 from creval.building.ice.files import IceItems
-from creval.building.ice.image_sets import find_folders_without_task, find_image_sets
+from creval.building.ice.image_sets import find_folders_without_task, find_image_sets, tasks_from_folder
 from creval.building.ice.item_table import read_item_table
 from creval.building.ice.jobs import (
     ExistingItem,
@@ -33,6 +34,7 @@ class BuildPlan:
     - `unusable`: images or rows that cannot be used, with the reasons.
     - `notes`: notes for the user.
     - `source_types`: source types by job key, if they are given.
+    - `duplicates`: duplicates among the images of a folder. Images in a table are not compared.
     """
 
     jobs: list[ItemJob]
@@ -41,6 +43,7 @@ class BuildPlan:
     unusable: dict[str, str]
     notes: list[str] = field(default_factory=list)
     source_types: dict[str, str] = field(default_factory=dict)
+    duplicates: DuplicateReport = field(default_factory=DuplicateReport)
 
     def __post_init__(self) -> None:
         """Add notes about unusable inputs and unused images."""
@@ -52,12 +55,21 @@ class BuildPlan:
             self.notes.append(f"ignored, because their tasks do not use them: {abbreviate(unused)}")
 
 
-def plan_from_folder(images: Path, items: IceItems, selection: TaskSelection, settings: ChatSettings) -> BuildPlan:
-    """Plan the items of a folder. Tasks come from the folder names; images in other folders get any task."""
+def plan_from_folder(
+    images: Path, items: IceItems, selection: TaskSelection, settings: ChatSettings, duplicates: str = KEEP
+) -> BuildPlan:
+    """Plan the items of a folder. Tasks come from the folder names; images in other folders get any task.
+
+    Duplicates are looked for among single images whose folder names no task, since an image may serve several tasks.
+    """
     every, lost = find_image_sets(images, items.folder)
     home, existing = images.resolve().name, list(items.find_built().values())
     found = {name: of for name, of in every.items() if is_selected(f"{home}/{name}", selection)}
     lost = {name: why for name, why in lost.items() if is_selected(f"{home}/{name}", selection)}
+    unassigned = {name: of for name, of in found.items() if not tasks_from_folder(f"{home}/{name}")}
+    alone = {name: of.image for name, of in unassigned.items() if of.image and len(of.list_paths()) == 1}
+    report = check_duplicates(alone, duplicates, {one.key for one in existing})
+    found = {name: of for name, of in found.items() if name not in report.skipped}
     stems = assign_id_stems(every, existing)
     wanted, without = assign_tasks(found, stems, selection, settings.seed, home)
     keys = set(list(wanted)[: settings.limit])
@@ -76,7 +88,7 @@ def plan_from_folder(images: Path, items: IceItems, selection: TaskSelection, se
         f"the folder {name!r} names no task, so its images can get any task."
         for name in find_folders_without_task(every)
     ]
-    return BuildPlan(jobs, keys, already_done, lost, notes)
+    return BuildPlan(jobs, keys, already_done, lost, notes, duplicates=report)
 
 
 def plan_from_table(

@@ -12,6 +12,7 @@ from typing import Any
 from creval.benchmarks.ice_bench.item_lines import find_blanks
 from creval.benchmarks.ice_bench.tasks import TASKS, Task, find_tasks
 from creval.building.base import Builder
+from creval.building.duplicates import KEEP
 from creval.building.ice.build_plan import abbreviate, plan_from_folder, plan_from_table
 from creval.building.ice.control_images import DEPTH, DERIVABLE
 from creval.building.ice.files import IceItems, ItemDraft, get_template, get_texts
@@ -83,6 +84,7 @@ class IceBuilder(Builder[ItemDraft]):
         settings: ChatSettings,
         *,
         temperature: float = 0.7,
+        duplicates: str = KEEP,
         dry_run: bool = False,
     ) -> None:
         self.options = options
@@ -103,9 +105,10 @@ class IceBuilder(Builder[ItemDraft]):
         choice = options.task_selection(bool(depth))
         self._input_builder = InputBuilder(out, choice.derived, depth)
         if options.item_table is None:
-            self._plan = plan_from_folder(self._images, self.ice_items, choice, settings)
+            self._plan = plan_from_folder(self._images, self.ice_items, choice, settings, duplicates)
         else:
             self._plan = plan_from_table(options.item_table, self._images, self.ice_items, choice, settings)
+        self.duplicates = self._plan.duplicates
         self._new_jobs = {job.id: job for job in self._plan.jobs}
         self._incomplete_items = self._find_incomplete(choice)
         self.changed_ids = self._incomplete_items

@@ -1,0 +1,241 @@
+"""Exact and near duplicates among source images, found with a perceptual hash.
+
+An image's hash has 64 bits: the signs, relative to their median, of the 64 lowest frequencies (without the mean) of the
+discrete cosine transform of the image in grey, scaled to 32 x 32. Saving an image in another format, quality or size
+changes few bits. Two images are near duplicates if
+
+- their hashes differ in at most `MAX_BITS` bits, or the hash of one differs so from that of a part of the other (parts
+  with 80 to 95 % of each side, in the middle and at the edges), so that most crops are found; and
+- their small versions are nearly equal, which excludes images that only have similar hashes.
+
+Each hash is looked up in an index of four bands of 16 bits. Hashes that differ in at most eleven bits differ in at most
+two bits of some band, so none is missed. Only the first image of each group is indexed, and at most `MAX_CANDIDATES`
+are compared with an image, so the time is linear in the number of images, up to collisions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from functools import lru_cache
+from itertools import product
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+from creval.core.concurrency import usable_cpu_count
+from creval.core.errors import require_known
+from creval.core.formatting import pluralise
+from creval.core.images import ImageError, file_digest, open_thumbnail
+from creval.core.progress_line import ProgressLine, count_progress
+
+KEEP, SKIP = "keep", "skip"
+MODES = (KEEP, SKIP)
+MAX_BITS = 11
+MAX_CANDIDATES = 64
+_BANDS, _BAND_BITS = 4, 16
+_SIDE, _HASHED_SIDE, _COMPARED_SIDE = 96, 32, 16  # pixels
+_PART_SIZES = (0.95, 0.9, 0.85, 0.8)
+_MAX_DIFFERENCE = 0.06  # mean absolute difference of small versions, of 1
+_MIN_CORRELATION = 0.95
+_MIN_CONTRAST = 0.01  # standard deviation of a small version, of 1; below, an image has nothing to compare
+_MAX_SHOWN = 8
+
+Part = tuple[float, float, float, float]
+"""Left, top, right and bottom of a part of an image, as shares of its sides."""
+WHOLE: Part = (0.0, 0.0, 1.0, 1.0)
+_PARTS: tuple[Part, ...] = tuple(
+    (left, top, left + size, top + size)
+    for size in _PART_SIZES
+    for left, top in product((0.0, (1 - size) / 2, 1 - size), repeat=2)
+)
+_FREQUENCIES = sorted(product(range(_HASHED_SIDE), repeat=2), key=lambda one: (sum(one), one))[1:65]
+_COSINES = np.cos(np.pi / _HASHED_SIDE * np.outer(np.arange(16), np.arange(_HASHED_SIDE) + 0.5))
+_FLIPS = sorted({1 << one | 1 << other for one in range(_BAND_BITS) for other in range(_BAND_BITS)} | {0})
+_BIT_VALUES = np.left_shift(np.uint64(1), np.arange(64, dtype=np.uint64))
+
+
+class Duplicate(NamedTuple):
+    """An image that is a duplicate of another one. `exact` if the files are equal."""
+
+    name: str
+    original: str
+    exact: bool
+
+
+@dataclass(frozen=True)
+class DuplicateReport:
+    """Duplicates among images. `skipped` are those that the build leaves out."""
+
+    found: tuple[Duplicate, ...] = ()
+    skipped: frozenset[str] = frozenset()
+
+    def describe(self) -> list[str]:
+        """Return the notes for the user."""
+        notes = []
+        for skipped in (True, False):
+            some = [one for one in self.found if (one.name in self.skipped) == skipped]
+            if not some:
+                continue
+            shown = [f"{one.name} ({'same as' if one.exact else 'like'} {one.original})" for one in some[:_MAX_SHOWN]]
+            more = f" and {len(some) - _MAX_SHOWN:,} more" if len(some) > _MAX_SHOWN else ""
+            verb = "duplicates another image" if len(some) == 1 else "duplicate other images"
+            done = "left out" if skipped else "kept; `duplicates` skip leaves out new ones"
+            notes.append(f"{pluralise(len(some), 'image')} {verb}, {done}: {', '.join(shown)}{more}")
+        return notes
+
+    def as_record(self) -> list[dict[str, Any]]:
+        """Return the duplicates for `build.json`."""
+        return [{**one._asdict(), "skipped": one.name in self.skipped} for one in self.found]
+
+
+def check_duplicates(images: Mapping[str, Path], mode: str = KEEP, existing: Collection[str] = ()) -> DuplicateReport:
+    """Return the duplicates among images by name.
+
+    The original of a group is an `existing` image of the benchmark, otherwise the first by name. With `SKIP`, other
+    images that are not existing are left out.
+    """
+    require_known("value of `duplicates`", mode, MODES)
+    found = find_duplicates(images, existing)
+    skipped = {one.name for one in found if one.name not in existing} if mode == SKIP else set[str]()
+    return DuplicateReport(tuple(found), frozenset(skipped))
+
+
+def find_duplicates(images: Mapping[str, Path], first: Collection[str] = ()) -> list[Duplicate]:
+    """Return the duplicates among images, sorted by name. Images that cannot be opened are ignored.
+
+    Images in `first` are preferred as originals, then those that are first by name.
+    """
+    names = sorted(images, key=lambda name: (name not in first, name))
+    originals = dict[str, str]()  # by digest
+    exact: list[Duplicate] = []
+    distinct: list[str] = []
+    for name in names:
+        try:
+            digest = file_digest(images[name])
+        except ImageError:
+            continue
+        if originals.setdefault(digest, name) == name:
+            distinct.append(name)
+        else:
+            exact.append(Duplicate(name, originals[digest], True))
+    near = _find_near_duplicates({name: images[name] for name in distinct})
+    exact = [one._replace(original=near.get(one.original, one.original)) for one in exact]
+    return sorted([*exact, *(Duplicate(name, original, False) for name, original in near.items())])
+
+
+def _find_near_duplicates(images: Mapping[str, Path]) -> dict[str, str]:
+    """Return the originals of near duplicates by name. The first image of a group is its original."""
+    index = _HashIndex()
+    hashes: dict[str, NDArray[np.uint64]] = {}
+    groups: dict[str, str] = {}
+    for name, found in _hash_images(images):
+        if found is None:
+            continue
+        match = next((old for old in index.look_up(int(found[0])) if _is_same(images[name], WHOLE, images[old])), None)
+        if match is None:
+            hashes[name] = found
+            index.add(name, int(found[0]))
+        else:
+            groups[name] = match
+    order = {name: at for at, name in enumerate(images)}
+    for name, found in hashes.items():  # now all originals are indexed, so crops are found whichever comes first
+        for part, value in zip(_PARTS, found[1:], strict=True):
+            for other in index.look_up(int(value)):
+                one, two = (_root(groups, each) for each in (name, other))
+                if one != two and _is_same(images[name], part, images[other]):
+                    early, late = sorted((one, two), key=lambda each: order[each])
+                    groups[late] = early
+    return {name: _root(groups, name) for name in groups}
+
+
+def _root(groups: Mapping[str, str], name: str) -> str:
+    while name in groups:
+        name = groups[name]
+    return name
+
+
+@dataclass
+class _HashIndex:
+    """Index of hashes by their bands."""
+
+    _buckets: dict[tuple[int, int], list[tuple[int, str]]] = field(default_factory=dict)
+
+    def add(self, name: str, value: int) -> None:
+        for key in _bands(value):
+            self._buckets.setdefault(key, []).append((value, name))
+
+    def look_up(self, value: int) -> list[str]:
+        """Return names with a hash that differs in at most `MAX_BITS` bits, the closest first."""
+        found: dict[str, int] = {}
+        for band, bits in _bands(value):
+            for flips in _FLIPS:
+                for other, name in self._buckets.get((band, bits ^ flips), ())[:MAX_CANDIDATES]:
+                    distance = (other ^ value).bit_count()
+                    if distance <= MAX_BITS:
+                        found[name] = distance
+        return sorted(found, key=lambda name: found[name])[:MAX_CANDIDATES]
+
+
+def _bands(value: int) -> Iterator[tuple[int, int]]:
+    for band in range(_BANDS):
+        yield band, value >> band * _BAND_BITS & (1 << _BAND_BITS) - 1
+
+
+def _hash_images(images: Mapping[str, Path]) -> Iterator[tuple[str, NDArray[np.uint64] | None]]:
+    """Yield the hashes of images: of the whole image, and of its parts. None if it cannot be compared."""
+    with ThreadPoolExecutor(usable_cpu_count()) as pool, ProgressLine() as line:
+        watch = count_progress(line, "images compared")
+        for done, (name, found) in enumerate(zip(images, pool.map(hash_image, images.values()), strict=True), 1):
+            watch(done, len(images))
+            yield name, found
+
+
+def hash_image(path: Path) -> NDArray[np.uint64] | None:
+    """Return the hashes of an image and of its parts, or None if it cannot be opened or has almost a single colour."""
+    try:
+        image = _small_version(path)
+    except ImageError:
+        return None
+    grey = image.convert("L")
+    if np.asarray(grey).std() < 255 * _MIN_CONTRAST:
+        return None
+    return _hash_pixels([_scaled(grey, part, _HASHED_SIDE) for part in (WHOLE, *_PARTS)])
+
+
+def _hash_pixels(pixels: Sequence[NDArray[np.float64]]) -> NDArray[np.uint64]:
+    size = 1 + max(max(one) for one in _FREQUENCIES)
+    cosines = _COSINES[:size]
+    transformed = cosines @ np.stack(pixels) @ cosines.T
+    rows, columns = zip(*_FREQUENCIES, strict=True)
+    low = transformed[:, rows, columns]
+    bits = low > np.median(low, axis=1, keepdims=True)
+    found: NDArray[np.uint64] = (bits * _BIT_VALUES).sum(axis=1, dtype=np.uint64)
+    return found
+
+
+@lru_cache(maxsize=2048)
+def _small_version(path: Path) -> Image.Image:
+    return open_thumbnail(path, 2 * _SIDE, fast=True).resize((_SIDE, _SIDE), Image.Resampling.BOX)
+
+
+def _scaled(image: Image.Image, part: Part, side: int) -> NDArray[np.float64]:
+    left, top, right, bottom = part
+    box = (left * image.width, top * image.height, right * image.width, bottom * image.height)
+    return np.asarray(image.resize((side, side), Image.Resampling.BILINEAR, box), dtype=np.float64) / 255
+
+
+def _is_same(path: Path, part: Part, other: Path) -> bool:
+    """Return whether a part of an image looks like another image."""
+    try:
+        one = _scaled(_small_version(path), part, _COMPARED_SIDE)
+        two = _scaled(_small_version(other), WHOLE, _COMPARED_SIDE)
+    except ImageError:
+        return False
+    if np.abs(one - two).mean() > _MAX_DIFFERENCE or min(one.std(), two.std()) < _MIN_CONTRAST:
+        return False
+    return bool(np.corrcoef(one.ravel(), two.ravel())[0, 1] >= _MIN_CORRELATION)
