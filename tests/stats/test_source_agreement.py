@@ -7,9 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from creval.analysis.score_sources import table_from_rows
 from creval.core.errors import CrevalError
 from creval.core.human_ratings import ScoreRow
+from creval.stats.score_rows import table_from_rows
 from creval.stats.scorecard import build_scorecard
 from creval.stats.source_agreement import ScoreSource as Source
 from creval.stats.source_agreement import compare_sources

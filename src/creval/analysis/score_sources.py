@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from creval.analysis.scoring import build_score_table
 from creval.analysis.scoring_options import ScoringOptions, resolve_options
 from creval.core.errors import CrevalError, require_known
 from creval.core.files import is_file, read_json
-from creval.core.human_ratings import ScoreRow, SkippedRows, read_score_file
-from creval.core.schema import OVERALL, Metric, ScoreSchema
+from creval.core.human_ratings import SkippedRows, read_score_file
 from creval.metrics.base import lower_is_better_metrics
 from creval.providers.catalog import describe_judge
+from creval.stats.score_rows import table_from_rows
 from creval.stats.score_table import ScoreTable
 from creval.stats.scorecard import build_scorecard
 from creval.stats.source_agreement import ScoreSource
@@ -164,48 +162,3 @@ def _known_lower_metrics(path: Path) -> Iterator[str]:
         for entry in entries if isinstance(entries, list) else ():
             if isinstance(entry, dict) and entry.get("higher_is_better") is False:
                 yield str(entry.get("name"))
-
-
-def table_from_rows(rows: Sequence[ScoreRow], lower_is_better: Iterable[str] = ()) -> ScoreTable:
-    """Return the scores of a file as a table. Its first metric is the ranking column."""
-    metrics, models, samples = (_number(getattr(row, name) for row in rows) for name in ("metric", "model", "sample"))
-    values = np.full((len(models), len(samples), len(metrics)), np.nan)
-    for row in rows:
-        values[models[row.model], samples[row.sample], metrics[row.metric]] = row.score
-    sources = {row.sample: row.source or row.sample for row in rows}
-    clusters = _number(sources[name] for name in samples)
-    scored = (~np.isnan(values)).astype(np.int64)
-    lower = set(lower_is_better)
-    schema = ScoreSchema(
-        metrics=tuple(
-            Metric(name, name, *_range_of(values[..., at]), higher_is_better=name not in lower)
-            for name, at in metrics.items()
-        ),
-        composite=None,
-        levels=(OVERALL,),
-        rank_by=next(iter(metrics)),
-    )
-    return ScoreTable(
-        schema=schema,
-        models=tuple(models),
-        samples=tuple(samples),
-        groups={},
-        values=values,
-        scored=scored,
-        total=scored,
-        unanswered=dict.fromkeys(models, 0),
-        unasked=dict.fromkeys(models, 0),
-        clusters=np.array([clusters[sources[name]] for name in samples], dtype=np.int64),
-    )
-
-
-def _number(names: Iterable[str]) -> Mapping[str, int]:
-    """Return the index of each distinct name, in order."""
-    found: dict[str, int] = {}
-    for name in names:
-        found.setdefault(name, len(found))
-    return found
-
-
-def _range_of(values: np.ndarray[Any, np.dtype[np.float64]]) -> tuple[float, float]:
-    return float(np.nanmin(values)), float(np.nanmax(values))

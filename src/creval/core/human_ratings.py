@@ -83,6 +83,9 @@ class RatingScale(NamedTuple):
             raise _RowError("the rating is outside its scale")
         return 100 * (value - self.low) / (self.high - self.low)
 
+    def from_percent(self, percent: float) -> float:
+        return self.low + percent * (self.high - self.low) / 100
+
 
 def parse_rating_scale(text: str) -> RatingScale:
     """Parse a scale such as `1-5` or `0-1`."""
@@ -244,7 +247,7 @@ def _parse_rating(row: Mapping[str, str], scale: RatingScale | None) -> tuple[Ha
         raise _RowError("the row states no scale")
     edit = EditKey(_require_model_name(row, "model"), row.get("sample", ""))
     value = scale.to_percent(row.get("rating", ""))
-    rating = Rating(row.get("rater", ""), (edit,), row.get("metric") or OVERALL_METRIC, value)
+    rating = Rating(row.get("rater", ""), (edit,), row.get("metric") or OVERALL_METRIC, value, scale=scale)
     return (rating.rater, edit, rating.metric), rating
 
 
@@ -321,10 +324,14 @@ def _format_first_problems(left_out: tuple[SkippedRows, ...]) -> str:
 
 @dataclass(frozen=True)
 class Rating:
-    """A person's rating of one edit (`value`), or choice between two (`choice`: the better model, empty for a tie)."""
+    """A person's rating of one edit (`value`), or choice between two (`choice`: the better model, empty for a tie).
+
+    `value` is in percent of the `scale`.
+    """
 
     rater: str
     edits: tuple[EditKey, ...]
     metric: str
     value: float | None = None
     choice: str | None = None
+    scale: RatingScale | None = None
