@@ -35,7 +35,7 @@ def test_saved_options_are_used_by_all_commands(run: Path) -> None:
     later = overall(run)
     assert later["models"] == wanted["models"]
     assert later["weights"] == {"IF": 0.5, "VC": 0.5}
-    assert "Saved with this run, and used where nothing else is given" in " ".join(later["sentences"])  # type: ignore[arg-type]
+    assert "Scoring options saved with this run, used by default" in " ".join(later["sentences"])  # type: ignore[arg-type]
     table = api.analyses.score(run, resamples=100)
     assert set(table.value.models) == {"Careful", "Keeper"}
     with looking_at(run) as client:

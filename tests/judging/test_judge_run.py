@@ -289,7 +289,7 @@ def test_a_panel_stores_each_judges_verdict_and_a_tie_is_unanswered(miniature: P
         cell = card.cell("Keeper", "S")
         assert cell.scored < cell.total
         assert run.count_ties(MODELS, run.samples) == values.count(None)
-        assert "were tied between voices" in " ".join(sentences.voice_sentences(run, card))
+        assert "are ties between judges or repeats" in " ".join(sentences.voice_sentences(run, card))
     assert any("can tie" in note for note in warnings)
 
 
@@ -300,7 +300,7 @@ def test_an_incomplete_panel_is_reported(miniature: Path, tmp_path: Path) -> Non
             ask(miniature, tmp_path / "run", panel, limit=3)
     with open_run(tmp_path / "run") as run:
         notes = sentences.voice_sentences(run, score(run, resamples=100))
-    assert "Of 2 answers to each question not all are there" in notes[0]
+    assert "Some of the 2 answers to each question are missing" in notes[0]
 
 
 def test_values_come_from_log_probabilities(miniature: Path, tmp_path: Path) -> None:

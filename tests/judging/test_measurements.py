@@ -102,7 +102,7 @@ def test_measurements_without_a_judge(bench: Path, edits: Path) -> None:
         assert (cell.scored, cell.total) == (1, 3), "the global sample has none"
         assert card.cell("Model", "L2").value == pytest.approx(0.04)
         assert card.cell("Model", "L1", "COCO-obj-attr-global").total == 0
-        assert "2 edits lack what could not be measured" in " ".join(sentences.voice_sentences(opened, card))
+        assert "Some metrics could not be measured for 2 edits" in " ".join(sentences.voice_sentences(opened, card))
         assert "measured" in sentences.basis_sentence(card, opened.manifest, 50)
         table = tables.markdown_table(card, tables.select_groups(card, ["overall"]), {})
         assert "0.2000" in table
@@ -137,7 +137,9 @@ def test_judging_and_measuring_in_either_order(bench: Path, edits: Path) -> None
         assert one == two
         card = score(second, resamples=50)
         assert sum(card.table.unanswered.values()) == sum(card.table.unasked.values()) == 0
-        assert not any("not all are there" in note for note in sentences.voice_sentences(second, card))
+        assert not any(
+            "answers to each question are missing" in note for note in sentences.voice_sentences(second, card)
+        )
         assert tables.visible_columns(card) == ["score", "L1", "L2"]
 
 

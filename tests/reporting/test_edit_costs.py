@@ -1,4 +1,4 @@
-"""What edits cost beside what they score."""
+"""Tests of tables, sentences and plots about the cost of edits."""
 
 from __future__ import annotations
 
@@ -39,42 +39,42 @@ def cells(found: Scorecard, made: edit_costs.ProvenanceByModel) -> dict[str, dic
     }
 
 
-def test_all_that_an_edit_took_stands_beside_its_score() -> None:
-    """B: 4 dollars for 20 edits, of which the judge who picked took a fifth."""
+def test_the_table_shows_all_costs_with_the_score() -> None:
+    """B: 4 dollars for 20 edits. Picking took a fifth of that."""
     rows = cells(card(), MADE)
-    assert list(rows) == ["D", "A", "B", "C", "E"], "one editor's together, the cheapest first"
+    assert list(rows) == ["D", "A", "B", "C", "E"], "models of one editor are together, the cheapest first"
     best = rows["B"]
     assert (best["editor"].text, best["strategy"].text) == ("openai:x", "best-of:4")
-    assert (best["calls an edit"].text, best["calls an edit"].below) == ("4", "helpers 3")
-    assert (best["cost an edit"].text, best["cost an edit"].below) == ("0.20 USD", "20 % picking")
-    assert best["time an edit"].text == "45 s"
-    assert rows["C"]["cost an edit"].below == "27 % planning"
+    assert (best["calls per edit"].text, best["calls per edit"].below) == ("4", "helpers 3")
+    assert (best["cost per edit"].text, best["cost per edit"].below) == ("0.20 USD", "20 % picking")
+    assert best["time per edit"].text == "45 s"
+    assert rows["C"]["cost per edit"].below == "27 % planning"
 
 
-def test_what_is_not_known_is_said_and_never_nothing() -> None:
+def test_unknown_costs_are_shown_as_unknown() -> None:
     rows = cells(card(), MADE)
-    assert rows["D"]["cost an edit"].text == "unknown"
-    assert rows["D"]["time an edit"].text == "3 s"
-    assert rows["E"]["editor"].text == "not known"
-    assert (rows["E"]["cost an edit"].text, rows["E"]["time an edit"].text) == ("unknown",) * 2
+    assert rows["D"]["cost per edit"].text == "unknown"
+    assert rows["D"]["time per edit"].text == "3 s"
+    assert rows["E"]["editor"].text == "unknown"
+    assert (rows["E"]["cost per edit"].text, rows["E"]["time per edit"].text) == ("unknown",) * 2
     none = {"A": EditProvenance("x", "direct", 0, CallCosts(3, 0.3, 3.0))}
-    assert cells(card(), none)["A"]["cost an edit"].text == "unknown", "there is no edit"
+    assert cells(card(), none)["A"]["cost per edit"].text == "unknown", "there is no edit"
 
 
-def test_strategies_are_held_against_the_same_editor_used_directly() -> None:
+def test_strategies_are_compared_with_the_same_editor_used_directly() -> None:
     found = card()
     (difference,) = [d for d in found.differences if (d.first, d.second) == ("A", "B")]
     assert difference.value is not None
-    over = cells(found, MADE)["B"]["S over direct"]
+    over = cells(found, MADE)["B"]["S gain over direct"]
     assert over.text == f"{-difference.value:+.2f}"
     assert over.mark == "strong"
-    assert cells(found, MADE)["A"]["S over direct"].text == ""
+    assert cells(found, MADE)["A"]["S gain over direct"].text == ""
     best, steps = edit_costs.cost_sentences(found, MADE)
-    assert best.startswith(f"openai:x: best-of:4 brings {-difference.value:+.2f} [+")
-    assert best.endswith("S over direct (decided), at 5 times the cost.")
-    assert steps.endswith("S over direct (decided), at 5.5 times the cost.")
+    assert best.startswith(f"openai:x: best-of:4 changes S by {-difference.value:+.2f} [+")
+    assert best.endswith("compared with direct (significant), at 5 times the cost.")
+    assert steps.endswith("compared with direct (significant), at 5.5 times the cost.")
     alike = edit_costs.cost_sentences(card(gap=0.0), MADE)
-    assert all("(not decided)" in line for line in alike)
+    assert all("(not significant)" in line for line in alike)
 
 
 def test_without_a_price_time_is_compared() -> None:
@@ -85,10 +85,10 @@ def test_without_a_price_time_is_compared() -> None:
     (line,) = edit_costs.cost_sentences(card(), made)
     assert line.endswith("at 2.5 times the time.")
     two = {**made, "C": replace(made["A"])}
-    assert edit_costs.cost_sentences(card(), two) == [], "it cannot be told which is the one to compare with"
+    assert edit_costs.cost_sentences(card(), two) == [], "there are two candidates to compare with"
 
 
-def test_a_manifest_keeps_all_of_it() -> None:
+def test_a_manifest_keeps_all_costs() -> None:
     facts = {name: maker.to_dict() for name, maker in MADE.items()}
     assert read_provenance({PROVENANCE_KEY: facts}) == MADE
     assert read_provenance({}) == {}
@@ -104,32 +104,32 @@ def test_a_plot_of_money() -> None:
     (axes,) = drawn(figure)
     places = {(MADE[n].cost_per_edit, value(found, n, "S")) for n in "ABC"}
     assert marks(axes) == {(round(x or 0.0, 6), y) for x, y in places}
-    assert axes.get_xlabel() == "US dollars an edit"
+    assert axes.get_xlabel() == "US dollars per edit"
     assert axes.get_xscale() == "linear"
     (line,) = [one for one in axes.lines if len(one.get_xdata()) == 3]
     assert [round(float(x), 6) for x in line.get_xdata()] == [0.04, 0.2, 0.22]
     words = " ".join(texts(figure))
-    assert "Cost not known, so not shown: E, D" in words.replace("\n", " ")
+    assert "Not shown, cost unknown: E, D" in words.replace("\n", " ")
     far = {**MADE, "D": EditProvenance("y", "direct", 20, CallCosts(20, 40.0, 1.0))}
     (axes,) = drawn(plots.cost(found, far))
     assert axes.get_xscale() == "log"
 
 
-def test_a_plot_of_time_where_nobody_says_what_it_costs() -> None:
-    """What is free tells no more than what is unknown."""
+def test_a_plot_of_time_if_costs_are_unknown() -> None:
+    """Costs of zero are treated like unknown costs."""
     for cost in (None, 0.0):
         made = {n: EditProvenance(n, "direct", 10, CallCosts(10, cost, 10.0 + at)) for at, n in enumerate("AB")}
         (axes,) = drawn(plots.cost(card(2), made))
-        assert axes.get_xlabel() == "seconds of calls an edit"
+        assert axes.get_xlabel() == "seconds of calls per edit"
         assert sorted(x for x, _ in marks(axes)) == [1.0, 1.1]
     free = {**made, "A": EditProvenance("A", "direct", 10, CallCosts(10, 5.0, 1.0))}
     (axes,) = drawn(plots.cost(card(2), free))
     assert sorted(x for x, _ in marks(axes)) == [0.0, 0.5]
-    with pytest.raises(CrevalError, match="neither the cost nor the time"):
+    with pytest.raises(CrevalError, match="the cost and time of this run's edits are unknown"):
         plots.cost(card(2), {})
 
 
-def test_a_plot_of_evil_names() -> None:
+def test_a_plot_of_hostile_names() -> None:
     names = EVIL
     found = build_scorecard(replace(card(len(names)).table, models=names), resamples=100)
     made = {n: EditProvenance(n, n, 10, CallCosts(10, 1.0 + at, 1.0)) for at, n in enumerate(names)}

@@ -1,4 +1,4 @@
-"""Who is best, strong and weak: names only where something is decided."""
+"""Tests of the headline: only significant differences are named."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def card(lead: float, noise: float = 10.0) -> Scorecard:
 def test_noise_has_neither_strengths_nor_weaknesses() -> None:
     shown = strengths_and_weaknesses(card(0.0))
     assert {cell for row in shown.rows for cell in row[2:]} == {"–"}
-    assert "may be chance" in shown.caption
+    assert "A dash: no significant difference." in shown.caption
 
 
 def test_a_decided_strength_is_named_with_its_interval() -> None:
@@ -44,15 +44,15 @@ def test_noise_gives_one_of_many_strengths_at_most_in_a_twentieth_of_rows() -> N
         values = chance.normal(50, 10, (3, 90, 3))
         made = build_scorecard(table(values, [n % 9 for n in range(90)]), resamples=100)
         named += sum(cell != "–" for row in strengths_and_weaknesses(made).rows for cell in row[2:4])
-    assert named <= 15, "of 120 rows, six are expected; more than 15 in one of a thousand"
+    assert named <= 15, "6 of 120 rows are expected; more than 15 have a probability of 0.001"
 
 
-def test_who_is_best_under_weights_is_said_only_where_it_is_decided() -> None:
+def test_a_model_is_called_best_under_weights_only_if_its_lead_is_significant() -> None:
     open_ = analyse_sensitivity(card(0.0))
     assert not open_.best_is_decided
     assert sum(open_.decided_shares.values()) < 0.2
     (sentence,) = sensitivity_output(open_, {}).sentences
-    assert sentence.startswith("Who is best at 4 : 4 : 2 (IF, VC, VQ) is not decided. ")
+    assert " comes first at 4 : 4 : 2 (IF, VC, VQ), but its lead is not significant. " in sentence
     clear = analyse_sensitivity(build_scorecard(_apart(), resamples=200))
     assert clear.best_is_decided
     assert clear.decided_shares[clear.best] == 1.0

@@ -1,4 +1,4 @@
-"""Models are shown as a run's labels say, everywhere; in JSON they keep their names."""
+"""Tests that a run's labels replace model names everywhere except in JSON."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def labelled(run: Path) -> Path:
     return run
 
 
-def test_a_label_is_kept_with_the_run_and_shown_in_tables_and_sentences(run: Path) -> None:
+def test_a_label_is_saved_with_the_run_and_shown_in_tables_and_sentences(run: Path) -> None:
     before = creval("score", run, *FEW)
     assert "Careful" in before.stdout
     for done in (creval("score", run, "--label", f"Careful={SHOWN}", *FEW), creval("score", run, *FEW)):
@@ -41,14 +41,14 @@ def test_a_label_is_kept_with_the_run_and_shown_in_tables_and_sentences(run: Pat
     assert creval("score", run, "--label", "Careful=", *FEW).stdout == before.stdout
 
 
-@pytest.mark.parametrize("way", ["--markdown", "--latex", "--csv"])
-def test_other_forms_of_the_table_show_it(labelled: Path, way: str) -> None:
-    shown = creval("score", labelled, way, *FEW).stdout
+@pytest.mark.parametrize("option", ["--markdown", "--latex", "--csv"])
+def test_other_formats_of_the_table_show_the_label(labelled: Path, option: str) -> None:
+    shown = creval("score", labelled, option, *FEW).stdout
     assert "Shown" in shown
     assert "Careful" not in shown
 
 
-def test_json_has_the_names_with_the_label_beside(run: Path) -> None:
+def test_json_has_the_names_and_the_labels(run: Path) -> None:
     before = json.loads(creval("score", run, "--json", *FEW).stdout)
     after = json.loads(creval("score", run, "--json", "--label", "Careful=Shown", *FEW).stdout)
     assert after["models"]["Careful"].pop("label") == "Shown"
@@ -56,7 +56,7 @@ def test_json_has_the_names_with_the_label_beside(run: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["Careful", "Shown"])
-def test_options_take_the_name_and_the_label(labelled: Path, name: str) -> None:
+def test_options_accept_names_and_labels(labelled: Path, name: str) -> None:
     few = creval("score", labelled, "--models", f"{name},Keeper", *FEW)
     assert ("Shown" in few.stdout, few.returncode) == (True, 0), few.stderr
     grouped = creval("score", labelled, "--groups", f"open={name},closed=Keeper", *FEW)
@@ -69,14 +69,14 @@ def test_options_take_the_name_and_the_label(labelled: Path, name: str) -> None:
 
 
 @pytest.mark.parametrize("command", ["items", "sensitivity"])
-def test_other_analyses_show_it(labelled: Path, command: str) -> None:
+def test_other_analyses_show_the_label(labelled: Path, command: str) -> None:
     shown = creval(command, labelled).stdout
     assert "Careful" not in shown
     named = creval(command, labelled, "--json").stdout
     assert "Shown" not in named
 
 
-def test_plots_and_the_report_show_it(run: Path, tmp_path: Path) -> None:
+def test_plots_and_the_report_show_the_label(run: Path, tmp_path: Path) -> None:
     library.label(run, {"Careful": SHOWN})
     assert creval("plot", run, "forest", "--out", tmp_path / "plot.svg", *FEW).returncode == 0
     words = " ".join(" ".join(ElementTree.parse(tmp_path / "plot.svg").getroot().itertext()).split())
@@ -88,7 +88,7 @@ def test_plots_and_the_report_show_it(run: Path, tmp_path: Path) -> None:
     assert "<b>1.0</b>" not in page
 
 
-def test_an_export_shows_it(labelled: Path, tmp_path: Path) -> None:
+def test_an_export_shows_the_label(labelled: Path, tmp_path: Path) -> None:
     assert creval("export", labelled, "--out", tmp_path / "out", *FEW).returncode == 0
     for file in ("scores", "verdicts"):
         frame = polars.read_parquet(tmp_path / "out" / f"{file}.parquet")
@@ -99,7 +99,7 @@ def test_an_export_shows_it(labelled: Path, tmp_path: Path) -> None:
     assert {(one["name"], one.get("label")) for one in board["models"]} >= {("Careful", "Shown"), ("Keeper", None)}
 
 
-def test_ratings_of_people_go_by_the_name_or_the_label(labelled: Path, tmp_path: Path) -> None:
+def test_human_ratings_may_use_names_or_labels(labelled: Path, tmp_path: Path) -> None:
     with open_run(labelled) as opened:
         samples = list(opened.samples)
     rows = [
@@ -127,18 +127,18 @@ def test_ratings_of_people_go_by_the_name_or_the_label(labelled: Path, tmp_path:
         (f"Careful={'x' * 300}", "is not a valid label"),
     ],
 )
-def test_wrong_labels_get_a_sentence(run: Path, given: str, sentence: str) -> None:
+def test_wrong_labels_are_errors(run: Path, given: str, sentence: str) -> None:
     done = creval("score", run, "--label", given, *FEW)
     assert (done.returncode, sentence in done.stderr) == (2, True), done.stderr
 
 
-def test_a_label_that_a_new_model_has_for_a_name_is_left_out(labelled: Path) -> None:
+def test_a_label_that_equals_a_model_name_is_not_used(labelled: Path) -> None:
     library.rename(labelled, "Keeper", "Shown")
     with open_run(labelled, labels=True) as opened:
         assert set(opened.models) >= {"Careful", "Shown"}
 
 
-def test_a_strangers_labels_cannot_do_harm(run: Path) -> None:
+def test_hostile_labels_in_a_manifest_are_harmless(run: Path) -> None:
     hostile = {"Careful": "x' THEN 'y' END AS system FROM edits; --", "Keeper": ["no text"], "Follower": "\x00", "z": 1}
     with RunWriter(run) as store, store.transaction():
         store.put_manifest({"labels": hostile})

@@ -1,4 +1,4 @@
-"""LaTeX tables: what stands in their cells, and that they fit where they are put."""
+"""Tests of the content and the width of LaTeX tables."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ GROUPS = {"open": ["B", "C"], "closed & co_": ["A"]}
 
 @pytest.fixture
 def card() -> Scorecard:
-    """Three models on 45 samples in nine dimensions; one question in ten of the last has no answer."""
+    """Return a card of three models on 45 samples in nine dimensions. The last model lacks every tenth sample."""
     values = np.random.default_rng(2).normal(70, 12, (3, 45, 3)).clip(0, 100)
     values[2, ::10] = np.nan
     return build_scorecard(table(values, [n % 9 for n in range(45)]), resamples=200)
@@ -43,7 +43,7 @@ def test_values_alone_and_half_widths(card: Scorecard) -> None:
     assert "scriptsize" not in values
     compact = latex_table(card, shown, {}, cells=LatexCells.COMPACT)
     assert rf"{{\scriptsize$\pm${(cell.high - cell.low) / 2:.1f}}}" in compact
-    assert "100" not in compact.replace(r"\textbf{100", ""), "a full coverage is not said"
+    assert "100" not in compact.replace(r"\textbf{100", ""), "full coverage is not shown"
     last = next(line for line in compact.splitlines() if line.startswith("C &"))
     assert r"(88.8 \%)" in last, "40 of 45 samples, rounded down"
 

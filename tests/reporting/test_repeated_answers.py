@@ -1,4 +1,4 @@
-"""Several answers to one question, in one notation everywhere."""
+"""Tests of the summary of several answers to one question."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def said(*values: float | None) -> list[VerdictRow]:
         ((None, None), "missing (2 of 2)", 0),
     ],
 )
-def test_the_majority_and_how_many_of_how_many(values: tuple[float | None, ...], text: str, agreeing: int) -> None:
+def test_the_majority_and_its_share(values: tuple[float | None, ...], text: str, agreeing: int) -> None:
     found = summarise_answers(YES_NO, said(*values))
     assert (found.text, found.agreeing, found.total) == (text, agreeing, len(values))
 
@@ -54,7 +54,7 @@ def test_grades_measurements_and_probabilities_have_a_mean() -> None:
     assert summarise_answers(Measurement("L1", "IF", "L1"), said(0.1, 0.3)).text == "0.2000 (mean of 2)"
 
 
-def test_the_explanation_is_one_of_the_majority() -> None:
+def test_the_explanation_comes_from_the_majority() -> None:
     answers = said(0.0, 1.0, 1.0)
     assert majority_explanation(summarise_answers(YES_NO, answers), answers) == "why 1"
 

@@ -23,7 +23,7 @@ OVERALL = [("overall", "overall")]
 
 @pytest.fixture
 def card() -> Scorecard:
-    """A best, B second, C and D equal last on every metric."""
+    """Return a card with A best, B second, and C and D equal last in every metric."""
     level = np.array([90.0, 80, 50, 50])[:, None, None]
     return build_scorecard(table(level + np.zeros((4, 6, 3)), [0, 0, 3, 3, 6, 6]), resamples=200)
 
@@ -32,13 +32,13 @@ def test_best_and_second_are_marked(card: Scorecard) -> None:
     assert tables.best_and_second(card, "overall", "overall", "S", {}) == {"A": 1, "B": 2}
 
 
-def test_within_groups_where_groups_are_given(card: Scorecard) -> None:
+def test_marks_are_given_within_groups_of_models(card: Scorecard) -> None:
     groups = {"open": ["B", "C"], "closed": ["A"]}
     assert tables.best_and_second(card, "overall", "overall", "S", groups) == {"B": 1, "C": 2}
     assert tables.order_models(card, groups) == ["B", "C", "A", "D"]
 
 
-def test_equal_values_share_a_place(card: Scorecard) -> None:
+def test_equal_values_share_a_mark(card: Scorecard) -> None:
     assert tables.best_and_second(card, "overall", "overall", "IF", {"low": ["C", "D"]}) == {
         "C": 1,
         "D": 1,
@@ -47,7 +47,7 @@ def test_equal_values_share_a_place(card: Scorecard) -> None:
     }
 
 
-def test_the_terminal_shows_value_interval_coverage_and_place(card: Scorecard) -> None:
+def test_the_terminal_shows_value_interval_coverage_and_mark(card: Scorecard) -> None:
     console = Console(width=160, file=io.StringIO())
     shown = tables.select_groups(card, ["overall", "category"])
     for grid in tables.score_tables(card, shown, {"open": ["A"]}):
@@ -95,7 +95,7 @@ def test_levels_and_groups_by_name(card: Scorecard) -> None:
         tables.select_groups(card, ["Surreal Fantsy"])
 
 
-def test_groups_beside_each_other(card: Scorecard) -> None:
+def test_groups_side_by_side(card: Scorecard) -> None:
     shown = tables.select_groups(card, ["category"])
     head, _, first, *_ = tables.markdown_table(card, shown, {}, wide=True).splitlines()
     assert head.split(" | ")[:3] == ["| model", "Customization IF", "Customization VC"]
@@ -130,7 +130,7 @@ def test_the_average_over_models_is_a_row_with_its_interval() -> None:
         plain.cell(AVERAGE_MODEL, "IF")
 
 
-def test_columns_of_which_nothing_came_are_not_shown_unless_ranks_rest_on_them(card: Scorecard) -> None:
+def test_empty_columns_are_hidden_unless_the_ranking_uses_them(card: Scorecard) -> None:
     scored = card.table.scored.copy()
     scored[..., 1] = 0
     without = replace(card, table=replace(card.table, scored=scored))

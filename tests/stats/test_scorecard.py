@@ -14,7 +14,7 @@ from creval.stats.scorecard import Difference, Scorecard, build_scorecard
 from creval.store import Run
 from tests.stats.made import table
 
-FEW = "A value without an interval rests on fewer than 5 samples, where those of one picture count as one."
+FEW = "A value without an interval is based on fewer than 5 samples; samples of the same source image count as one."
 GENERATOR = np.random.default_rng(1)
 BASE = GENERATOR.uniform(20, 80, (1, 60, 3))
 NOISE = GENERATOR.normal(0, 5, (3, 60, 3))

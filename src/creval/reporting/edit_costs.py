@@ -1,4 +1,4 @@
-"""What edits cost beside what they score: models, and the same model used in several ways."""
+"""Cost and time of edits next to their scores, for models and for the strategies of one editor."""
 
 from __future__ import annotations
 
@@ -14,17 +14,20 @@ from creval.store.provenance import EditProvenance
 
 DIRECT = "direct"
 ProvenanceByModel = Mapping[str, EditProvenance]
-"""Who made each system's edits, of those of which that is known."""
+"""The provenance of each model's edits, where it is known."""
 
 
 def cost_table(card: Scorecard, provenances: ProvenanceByModel) -> OutputTable:
-    """A row a model, those of one editor together, the cheaper first: what an edit took, and what it scored."""
+    """Return a table with a row per model: calls, cost and time per edit, and the score.
+
+    Models of one editor are together, the cheapest first.
+    """
     rank = card.table.schema.ranking_column
     digits = card.table.schema.find_metric(rank).digits
     compared = {name: _difference_to_direct(card, provenances, name) for name in card.models}
-    heads = ["model", "editor", "strategy", "edits", "calls an edit", "cost an edit", "time an edit", rank]
+    heads = ["model", "editor", "strategy", "edits", "calls per edit", "cost per edit", "time per edit", rank]
     if any(compared.values()):
-        heads.append(f"{rank} over direct")
+        heads.append(f"{rank} gain over direct")
     rows: list[Row] = []
     order = order_by_cost(card, provenances)
     editors = [provenances[name].editor if name in provenances else None for name in order]
@@ -37,14 +40,14 @@ def cost_table(card: Scorecard, provenances: ProvenanceByModel) -> OutputTable:
             row.append(numbers.estimate_cell(found, digits, "+", STRONG if found.is_decided else ""))
         row += [""] * (len(heads) - len(row))
         rows.append(row)
-    bold = " Bold over direct: decided, on the samples that both have." if any(compared.values()) else ""
+    bold = " Bold gain: significant, on the samples that both have." if any(compared.values()) else ""
     return OutputTable(
         heads, rows, caption=_caption(provenances) + bold, text_columns=3, section_starts=frozenset(breaks)
     )
 
 
 def order_by_cost(card: Scorecard, provenances: ProvenanceByModel) -> list[str]:
-    """The models, those of one editor together and the cheapest first, unknown ones last."""
+    """Return the models grouped by editor, the cheapest first. Models of unknown provenance come last."""
     first: dict[str | None, int] = {}
     for at, name in enumerate(card.models):
         first.setdefault(provenances[name].editor if name in provenances else None, at)
@@ -60,13 +63,13 @@ def order_by_cost(card: Scorecard, provenances: ProvenanceByModel) -> list[str]:
 
 
 def describe_provenance(provenance: EditProvenance) -> str:
-    """Who made a model's edits, how, and what one took."""
+    """Describe a model's editor, strategy, and cost and time per edit."""
     cost, time = _format_expense(provenance, "an unknown cost", "an unknown time")
-    return f"made by {provenance.editor}, {provenance.strategy}: {cost} and {time} an edit"
+    return f"made by {provenance.editor}, {provenance.strategy}: {cost} and {time} per edit"
 
 
 def _format_expense(provenance: EditProvenance, no_cost: str = "unknown", no_time: str = "unknown") -> tuple[str, str]:
-    """The cost and the time of an edit, or the words for one that is not known."""
+    """Format the cost and the time per edit, or the given text for one that is not known."""
     cost, seconds = provenance.cost_per_edit, provenance.seconds_per_edit
     return (
         no_cost if cost is None else formatting.format_money(cost),
@@ -76,7 +79,7 @@ def _format_expense(provenance: EditProvenance, no_cost: str = "unknown", no_tim
 
 def _provenance_cells(provenance: EditProvenance | None) -> list[str | TableCell]:
     if provenance is None:
-        return ["not known", "", "", "", "unknown", "unknown"]
+        return ["unknown", "", "", "", "unknown", "unknown"]
     each = max(provenance.edits, 1)
     helpers = (provenance.picking.calls + provenance.planning.calls) / each
     calls = TableCell(f"{provenance.editing.calls / each:.3g}", f"helpers {helpers:.3g}" if helpers else "")
@@ -86,22 +89,22 @@ def _provenance_cells(provenance: EditProvenance | None) -> list[str | TableCell
 
 
 def _helper_shares(provenance: EditProvenance) -> str:
-    """What of the cost went to those who help, where that is not nothing."""
+    """Format the shares of the cost that picking and planning took, if above zero."""
     total = provenance.total_costs.cost
     helpers = ((provenance.picking.cost, "picking"), (provenance.planning.cost, "planning"))
     return ", ".join(f"{100 * cost / total:.0f} % {what}" for cost, what in helpers if cost and total)
 
 
 def _caption(provenances: ProvenanceByModel) -> str:
-    words = "An edit's cost and time are those of all calls behind it, candidates that were not "
-    words += "picked, picking and planning among them, divided by the pictures that there are."
+    words = "Cost and time per edit: the total of all calls (including unpicked candidates, picking and planning) "
+    words += "divided by the number of images."
     if any(maker.cost_per_edit is None for maker in provenances.values()):
-        words += " Where nobody said what a call costs, the cost is unknown."
+        words += " The cost is unknown if the price of a call is unknown."
     return words
 
 
 def _difference_to_direct(card: Scorecard, provenances: ProvenanceByModel, name: str) -> Difference | None:
-    """How far a strategy is ahead of the same editor used directly, where both are there."""
+    """Return the difference of a strategy to the same editor used directly, or None if one is missing."""
     if name not in provenances or provenances[name].strategy == DIRECT:
         return None
     direct = provenances[name].editor, DIRECT
@@ -120,7 +123,7 @@ def _find_difference(card: Scorecard, first: str, second: str) -> Difference | N
 
 
 def cost_sentences(card: Scorecard, provenances: ProvenanceByModel) -> list[str]:
-    """What each strategy brings over the same editor used directly, and at what price."""
+    """State each strategy's gain over the same editor used directly, and its relative cost."""
     rank = card.table.schema.ranking_column
     digits = card.table.schema.find_metric(rank).digits
     lines = []
@@ -129,17 +132,17 @@ def cost_sentences(card: Scorecard, provenances: ProvenanceByModel) -> list[str]
         if found is None or found.value is None:
             continue
         maker, plain = provenances[name], provenances[found.second]
-        decided = "decided" if found.is_decided else "not decided"
+        decided = "significant" if found.is_decided else "not significant"
         lines.append(
-            f"{formatting.escape_control(maker.editor)}: {formatting.escape_control(maker.strategy)} brings "
-            f"{numbers.format_estimate(found, digits, '+')} {rank} over direct ({decided})"
+            f"{formatting.escape_control(maker.editor)}: {formatting.escape_control(maker.strategy)} changes {rank} by "
+            f"{numbers.format_estimate(found, digits, '+')} compared with direct ({decided})"
             f"{_cost_factor(maker, plain)}."
         )
     return lines
 
 
 def _cost_factor(provenance: EditProvenance, plain: EditProvenance) -> str:
-    """By how much dearer, or else slower, one is."""
+    """Return the ratio of the costs or, if they are unknown, of the times."""
     for one, other, what in (
         (provenance.cost_per_edit, plain.cost_per_edit, "cost"),
         (provenance.seconds_per_edit, plain.seconds_per_edit, "time"),
@@ -150,7 +153,7 @@ def _cost_factor(provenance: EditProvenance, plain: EditProvenance) -> str:
 
 
 def cost_json(provenances: ProvenanceByModel) -> dict[str, Any]:
-    """The same for another program: null where it is not known."""
+    """Return provenance and expense of each model as JSON data, with null for unknown values."""
     return {
         name: {**maker.to_dict(), "cost_per_edit": maker.cost_per_edit, "seconds_per_edit": maker.seconds_per_edit}
         for name, maker in provenances.items()

@@ -1,4 +1,4 @@
-"""How an edit came about: its steps, at each what there was to pick from, and what was planned."""
+"""History of an edit: its steps, the candidates of each step, and the plan."""
 
 from __future__ import annotations
 
@@ -9,7 +9,11 @@ from creval.core.edit_record import Edit
 
 
 class Candidate(NamedTuple):
-    """An image on the way, its place there (none for the edit itself), and if it was picked with which score."""
+    """An intermediate image.
+
+    `position` is its index among the edit's ancestors, or None for the edit itself. `score` is the score by which
+    candidates were compared.
+    """
 
     edit: Edit
     position: int | None
@@ -18,7 +22,7 @@ class Candidate(NamedTuple):
 
 
 class EditStep(NamedTuple):
-    """One step: what was to be done, how that was planned, and the pictures that came of it."""
+    """One step of an edit: its instruction, its plan, and the images it produced."""
 
     instruction: str
     plan: str
@@ -26,7 +30,7 @@ class EditStep(NamedTuple):
 
 
 def edit_steps(edit: Edit) -> list[EditStep]:
-    """The steps to an edit; none where it was made at once, without a plan. Without an image it is no step itself."""
+    """Return the steps that led to an edit. Empty if it was made in one step without a plan."""
     if not edit.ancestors:
         plan = _text(edit, "plan")
         return [EditStep(_text(edit, "instruction"), plan, ())] if plan else []
@@ -39,7 +43,7 @@ def edit_steps(edit: Edit) -> list[EditStep]:
 
 
 def is_linear(steps: Sequence[EditStep]) -> bool:
-    """Whether each step is one picture, and no more is told about it."""
+    """Return whether every step has exactly one image and no plan."""
     return all(len(stage.candidates) == 1 and not stage.plan for stage in steps)
 
 

@@ -1,4 +1,4 @@
-"""The answer in words: who is best, and where each model is strong and weak."""
+"""Headline of a report: the best model, and each model's strengths and weaknesses."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from creval.stats.bootstrap import bootstrap_tables
 from creval.stats.score_table import Floats
 from creval.stats.scorecard import Scorecard
 
-_RESAMPLES = 500  # for the scatter of leads
+_RESAMPLES = 500  # for the spread of leads
 
 
 def headline_sentence(card: Scorecard) -> str:
-    """Who is best in the column that ranks, or who may be."""
+    """Name the best model in the ranking column, or the candidates if that is not decided."""
     rank = card.table.schema.ranking_column
     scored = [name for name in card.models if card.cell(name, rank).value is not None]
     if not scored:
@@ -33,8 +33,9 @@ def headline_sentence(card: Scorecard) -> str:
     first = [name for name in scored if card.rank_ranges[name][0] == 1]
     if len(first) == 1:
         best = _format_score(card, first[0])
-        return f"{best} is the best of {len(card.models)} models on {rank}, and that is decided."
-    return f"Who is best on {rank} is not decided: {join_names([_format_score(card, n) for n in first])}."
+        return f"{best} is the best of {len(card.models)} models in {rank}. Its lead is statistically significant."
+    possible = join_names([_format_score(card, name) for name in first])
+    return f"It is not decided which model is best in {rank}. Candidates: {possible}."
 
 
 def _format_score(card: Scorecard, name: str) -> str:
@@ -44,15 +45,16 @@ def _format_score(card: Scorecard, name: str) -> str:
 
 
 def strengths_and_weaknesses(card: Scorecard) -> OutputTable:
-    """Each model's place, and where it is furthest above and below the others' mean; alone, its best and worst.
+    """Return a table of each model's rank, and of its largest leads above and below the other models' mean.
 
-    Nothing stands where the lead may be chance.
+    Only significant leads are shown. A single model is shown with its best and its worst metric and group.
     """
     levels = [one.name for one in card.table.schema.levels if one.groups_samples and len(card.groups(one.name)) > 1]
     finest = levels[-1] if levels else ""
-    heads = ["model", "place", "metrics: strongest", "weakest"]
+    heads = ["model", "rank", "strongest metric", "weakest metric"]
     if finest:
-        heads += [f"{finest}: strongest", "weakest"]
+        shown = finest.replace("_", " ")
+        heads += [f"strongest {shown}", f"weakest {shown}"]
     (draws,) = bootstrap_tables([card.table], _RESAMPLES, seed=0)
     rows = []
     for name in card.models:
@@ -68,24 +70,24 @@ def strengths_and_weaknesses(card: Scorecard) -> OutputTable:
         return OutputTable(heads, rows, text_columns=len(heads))
     of = _supported_level(card)
     plural = card.table.schema.find_level(of).plural.replace("_", " ") if of else ""
-    over = f", over the {plural} that both it and others support" if of else ""
+    over = f", over the {plural} that it and at least one other model support" if of else ""
     return OutputTable(
         heads,
         rows,
-        caption=f"Beside each: how far above or below the other models' mean{over}, with an interval "
-        "(95 % for all metrics, or all groups, of a row together). A dash: the difference may be chance.",
+        caption=f"In parentheses: the difference to the mean of the other models{over}, with its interval (95 % "
+        "for all metrics or all groups of a row together). A dash: no significant difference.",
         text_columns=len(heads),
     )
 
 
 class _Lead(NamedTuple):
-    """How far above the others' mean a model lies, better being more, with its scatter over resamples."""
+    """A model's lead over the mean of the other models (positive is better), and its values in the resamples."""
 
     value: float
     draws: Floats
 
     def interval(self, leads: int) -> tuple[float, float]:
-        """Return an interval that holds for so many leads together (Bonferroni, normal)."""
+        """Return an interval with joint 95 % coverage for this number of leads (Bonferroni, normal)."""
         there = self.draws[~np.isnan(self.draws)]
         scatter = float(there.std()) if len(there) > 1 else math.inf
         reach = NormalDist().inv_cdf(1 - 0.05 / (2 * leads)) * scatter
@@ -93,7 +95,7 @@ class _Lead(NamedTuple):
 
 
 def _metric_leads(card: Scorecard, draws: Mapping[str, Floats], name: str) -> dict[str, _Lead]:
-    """How far a model lies above the others in each metric."""
+    """Return a model's lead over the others in each metric."""
     found = {}
     of = _supported_level(card)
     for metric in card.table.schema.metrics:
@@ -106,12 +108,18 @@ def _metric_leads(card: Scorecard, draws: Mapping[str, Floats], name: str) -> di
 
 
 def _supported_level(card: Scorecard) -> str:
-    """The level of whose groups the whole is the mean, if models cannot do some: zeros for that say nothing."""
+    """Return the level to average leads over, if models leave some samples unsupported, or an empty string.
+
+    Unsupported groups count 0 in the overall score, which says nothing about strengths.
+    """
     return card.table.schema.find_level("overall").mean_of or "" if any(card.table.unsupported.values()) else ""
 
 
 def _lead(card: Scorecard, draws: Mapping[str, Floats], name: str, column: str, group: str, level: str) -> _Lead | None:
-    """A model's lead in a group, without scatter where there are too few samples; alone, its value."""
+    """Return a model's lead in a group, or the value itself if there is only one model.
+
+    With too few samples for an interval the draws are NaN.
+    """
     cells = {other: card.cell(other, column, group, level) for other in card.models}
     there = [other for other, cell in cells.items() if cell.value is not None and other != name]
     own = cells[name]
@@ -130,7 +138,10 @@ def _lead(card: Scorecard, draws: Mapping[str, Floats], name: str, column: str, 
 
 
 def _strongest_and_weakest(card: Scorecard, leads: Mapping[str, _Lead], column: str = "") -> list[str]:
-    """The largest lead above and the largest below, in `column` or each in the metric it names, that are decided."""
+    """Return the largest significant lead above and below the mean, or dashes.
+
+    `leads` are of groups in the metric `column` or, if `column` is empty, of metrics.
+    """
     if len(card.models) == 1:
         names = sorted(leads, key=lambda name: -leads[name].value)
         shown = [_format_lead(card, name, leads[name], column, "") for name in names]

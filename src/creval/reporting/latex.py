@@ -1,4 +1,4 @@
-"""A scorecard as a LaTeX table for `booktabs`: groups as headings, best bold, second underlined."""
+"""LaTeX tables of a scorecard for `booktabs`: groups as headings, best bold, second best underlined."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from creval.reporting.tables import (
 )
 from creval.stats.scorecard import AVERAGE_MODEL, Scorecard, ScoreEstimate
 
-_WORTH_SAYING = 0.995
-"""A coverage below this is said in a compact table."""
+_MAX_SHOWN_COVERAGE = 0.995
+"""A compact table shows a coverage below this."""
 _NARROW = "{\\footnotesize\\setlength{\\tabcolsep}{2pt}%\n"
-"""What makes four metrics with their half-widths fit a column, and the values of twelve a page."""
+"""Font and spacing so that four metrics with half-widths fit a column, and the values of twelve a page."""
 _MARKS = {1: r"\textbf{%s}", 2: r"\underline{%s}"}
 
 
 class LatexCells(str, Enum):
-    """What stands in a cell: value, interval and coverage; value with a half-width; or the value alone."""
+    """Content of a cell: value, interval and coverage; value with a half-width; or the value alone."""
 
     FULL = "full"
     COMPACT = "compact"
@@ -42,7 +42,7 @@ def latex_table(
     wide: bool = False,
     cells: LatexCells = LatexCells.FULL,
 ) -> str:
-    """A `tabular`: the groups of samples below each other with their names as headings or, if `wide`, side by side."""
+    """Return a `tabular`. Sample groups are stacked under headings or, if `wide`, placed side by side."""
     spots = score_columns(card, sample_groups, model_groups) if wide else []
     columns = columns_with_data(card, sample_groups)
     count = len(spots) if wide else len(columns)
@@ -63,7 +63,7 @@ def latex_table(
 
 
 def _wide_head(spots: Sequence[ScoreColumn]) -> Iterator[str]:
-    """Two lines: the groups with a rule under each, and the metrics."""
+    """Yield the header: the groups with a rule below each, then the metrics."""
     groups: list[tuple[str, int]] = []
     for spot in spots:
         if groups and groups[-1][0] == spot.title:
@@ -83,7 +83,7 @@ def _wide_head(spots: Sequence[ScoreColumn]) -> Iterator[str]:
 def _block(
     card: Scorecard, spots: Sequence[ScoreColumn], model_groups: ModelGroups, cells: LatexCells
 ) -> Iterator[str]:
-    """A row for each model; a group of models begins with its name, the average with a rule."""
+    """Yield a row per model. A group of models starts with its name, the average with a rule."""
     heads = model_heads(card, model_groups)
     for name in row_names(card, model_groups, spots[0].level if spots else ""):
         if name in heads:
@@ -104,7 +104,7 @@ def _row(cells: Sequence[str]) -> str:
 def _cell(spot: ScoreColumn, name: str, cells: LatexCells) -> str:
     cell = spot.cell(name)
     mark = _MARKS.get(spot.marks.get(name, 0), "%s")
-    if cells is LatexCells.COMPACT:  # as many decimals as the half-width has
+    if cells is LatexCells.COMPACT:  # the value gets as many decimals as the half-width
         value = mark % formatting.format_value(cell.value, Digits(spot.digits.ends), spot.sign)
         rest = _half_width(cell, spot.digits) + _low_coverage(cell)
         return f"{value}{{\\scriptsize{rest}}}" if rest else value
@@ -116,13 +116,13 @@ def _cell(spot: ScoreColumn, name: str, cells: LatexCells) -> str:
 
 
 def _half_width(cell: ScoreEstimate, digits: Digits) -> str:
-    """Half of the interval's width: an interval need not lie evenly around its value."""
+    """Return half of the interval's width. The interval need not be symmetric around the value."""
     if cell.low is None or cell.high is None:
         return ""
     return rf"$\pm${formatting.format_value((cell.high - cell.low) / 2, Digits(digits.ends))}"
 
 
 def _low_coverage(cell: ScoreEstimate) -> str:
-    if not cell.total or cell.scored >= _WORTH_SAYING * cell.total:
+    if not cell.total or cell.scored >= _MAX_SHOWN_COVERAGE * cell.total:
         return ""
     return f" ({numbers.format_coverage(cell)})".replace("%", r"\%")

@@ -1,4 +1,4 @@
-"""What a run's manifest says about its numbers: whose prompt the judge was asked with, and the saved choice."""
+"""Notes on a run from its manifest: the origin of the judge's prompts, and saved scoring options."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from creval.prompts import load_prompt
 
 
 def manifest_sentences(manifest: Mapping[str, Any]) -> list[str]:
-    """Return what to know about a run's numbers besides the samples and the judge."""
+    """Return notes on a run's prompts and on its saved scoring options."""
     found = prompt_sentences(manifest.get("protocol", manifest["benchmark"]), manifest.get("prompts", {}))
     if choice := describe_choice(manifest):
-        found.append(f"Saved with this run, and used where nothing else is given: {escape_control(choice)}.")
+        found.append(f"Scoring options saved with this run, used by default: {escape_control(choice)}.")
     return found
 
 
 def prompt_sentences(protocol_name: str, versions: Collection[str]) -> list[str]:
-    """Return what the prompts of these versions mean for setting a score beside a published one.
+    """Return notes on whether scores from these prompts can be compared with published scores.
 
-    Nothing where the authors' words are the shipped ones, and where nothing was asked here, as in recorded answers.
+    Empty if creval ships the authors' prompt, or if no judge was asked (as with recorded answers).
     """
     protocol = get_protocol(protocol_name)
     if not protocol.authors_prompt_differs or not versions:
@@ -31,19 +31,19 @@ def prompt_sentences(protocol_name: str, versions: Collection[str]) -> list[str]
     others = [version for version in versions if not _is_shipped(version, protocol.prompts)]
     if not others:
         return [
-            "The judge is asked with creval's own prompt, not with the authors': a difference to a published score may "
-            "come from the prompt alone. Compare only scores of the same prompt and judge."
+            "The judge was asked with creval's own prompt, not with the authors' prompt. A difference from a published "
+            "score may come from the prompt alone. Compare only scores from the same prompt and judge."
         ]
     named = ", ".join(map(escape_control, sorted(others)))
-    mixed = ", and with creval's own" if len(others) < len(versions) else ""
+    mixed = ", and with creval's own prompt" if len(others) < len(versions) else ""
     return [
-        f"The judge is asked with another prompt than creval's own ({named}){mixed}: if it is the authors', the prompt "
-        "is no reason for a difference to a published score. Compare only scores of the same prompt and judge."
+        f"The judge was asked with a custom prompt ({named}){mixed}. If it is the authors' prompt, it does not explain "
+        "a difference from a published score. Compare only scores from the same prompt and judge."
     ]
 
 
 def _is_shipped(version: str, own: Mapping[str, str]) -> bool:
-    """Return whether a prompt's version is that of a text that comes with creval or with the protocol."""
+    """Return whether a prompt version is that of a prompt shipped with creval or with the protocol."""
     try:
         return load_prompt(version.partition("@")[0], own=own).version == version
     except CrevalError:

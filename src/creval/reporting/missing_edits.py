@@ -1,4 +1,4 @@
-"""Edits that are not there: how many, why, and what the scores make of them."""
+"""Missing edits: how many, why, and how they count in scores."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     from creval.store.run import Run
 
 _ORDER = (EditStatus.REFUSED, EditStatus.FAILED, EditStatus.UNSUPPORTED, EditStatus.IMPOSSIBLE, EditStatus.ABSENT)
-_MAX_REASONS, _MAX_CHARS = 3, 120  # in a sentence, and of each
+_MAX_REASONS, _MAX_CHARS = 3, 120  # reasons in a sentence, characters of a reason
 MissingCounts = Mapping[str, Mapping[EditStatus, Counter[str]]]
-"""By model and status, how many edits are not there for which reason."""
+"""Counts of missing edits by model, status and reason."""
 
 
 def find_missing_edits(run: Run, models: Collection[str], samples: Collection[str]) -> MissingCounts:
-    """The edits of these models and samples that are not there."""
+    """Count the missing edits of these models and samples."""
     found: dict[str, dict[EditStatus, Counter[str]]] = {}
     for gone in run.missing_edits():
         if gone.edit.model in models and gone.edit.sample in samples:
@@ -37,25 +37,25 @@ def find_missing_edits(run: Run, models: Collection[str], samples: Collection[st
 
 
 def missing_from_table(run: Run, table: ScoreTable) -> MissingCounts:
-    """The edits that are not there of a table's models, in all samples that it was made from."""
+    """Count the missing edits of a table's models, in all samples of its subset."""
     return find_missing_edits(run, table.models, set(run.sample_ids(table.subset)))
 
 
 def missing_sentences(counts: MissingCounts) -> list[str]:
-    """A sentence for each model that has edits missing."""
+    """Return a sentence for each model with missing edits."""
     lines = []
     for model, statuses in counts.items():
         total = sum(reasons.total() for reasons in statuses.values())
         shown = "; ".join(_format_status(status, reasons) for status, reasons in statuses.items())
-        lines.append(f"{escape_control(model)} lacks {pluralise(total, 'edit')}: {shown}.")
+        lines.append(f"{escape_control(model)} has {pluralise(total, 'missing edit')}: {shown}.")
     return lines
 
 
 def missing_policy_sentences(table: ScoreTable, counts: MissingCounts) -> list[str]:
-    """What scores make of edits that are not there; nothing where none is missing and none was to count."""
+    """State how missing edits count in the scores, or nothing if there is nothing to state."""
     if table.sample_count_before_common is not None:
         rest = f"{len(table.samples):,} of {table.sample_count_before_common:,} samples"
-        return [f"Scored on the {rest} that all {pluralise(len(table.models), 'model')} have a score of."]
+        return [f"Scored on the {rest} that all {pluralise(len(table.models), 'model')} have a score for."]
     there = {status for statuses in counts.values() for status in statuses}
     if not there:
         return ["No edit is missing, so none counts as failed."] if table.missing == ZERO else []
@@ -68,15 +68,15 @@ def missing_policy_sentences(table: ScoreTable, counts: MissingCounts) -> list[s
         words = f"Edits that are {_join_statuses(counted)} count as failed: 0 in {join_names(zero)}"
         if others:
             verb = "has" if len(others) == 1 else "have"
-            words += f"; {join_names(others)} {verb} no worst value, so there they are left out"
+            words += f". {join_names(others)} {verb} no worst value, so these edits are left out there"
         lines.append(f"{words}.")
     elif counted:
         lines.append(
-            f"No value of {join_names(others)} stands for nothing at all, so edits that are "
+            f"{join_names(others)} {'has' if len(others) == 1 else 'have'} no worst value, so edits that are "
             f"{_join_statuses(counted)} are left out of the scores."
         )
     left_out = there - counted
-    if table.schema.unsupported_value is not None:  # which has a sentence of its own
+    if table.schema.unsupported_value is not None:  # `unsupported_sentences` has a sentence about them
         left_out -= {EditStatus.UNSUPPORTED}
     if left_out:
         lines.append(f"Edits that are {_join_statuses(left_out)} are left out of the scores.")
@@ -88,7 +88,7 @@ def _join_statuses(statuses: Collection[EditStatus]) -> str:
 
 
 def _format_status(status: EditStatus, reasons: Counter[str]) -> str:
-    """So many, and why, where that says more than the status."""
+    """Format a count with its status, and the reasons if they add information."""
     words = f"{reasons.total():,} {status}"
     said = ((reason.removeprefix(f"{status}: "), number) for reason, number in reasons.most_common() if reason)
     known = [(shorten_reason(reason, _MAX_CHARS), number) for reason, number in said]
@@ -99,13 +99,13 @@ def _format_status(status: EditStatus, reasons: Counter[str]) -> str:
 
 
 def shorten_reason(reason: str, limit: int) -> str:
-    """A reason in one line of at most so many characters."""
+    """Return a reason in one line of at most `limit` characters."""
     words = " ".join(reason.split())
     return words if len(words) <= limit else f"{words[: limit - 1]}…"
 
 
 def missing_table(counts: MissingCounts) -> OutputTable | None:
-    """A row for each model, status and reason; none where all edits are there."""
+    """Return a table with a row per model, status and reason, or None if no edit is missing."""
     rows: list[Row] = []
     breaks = set()
     for model, statuses in counts.items():
@@ -115,11 +115,11 @@ def missing_table(counts: MissingCounts) -> OutputTable | None:
                 rows.append([model, str(status), reason, f"{number:,}"])
     if not rows:
         return None
-    return OutputTable(["model", "the edit is", "why", "edits"], rows, text_columns=3, section_starts=frozenset(breaks))
+    return OutputTable(["model", "status", "reason", "edits"], rows, text_columns=3, section_starts=frozenset(breaks))
 
 
 def missing_json(counts: MissingCounts, table: ScoreTable) -> dict[str, Any]:
-    """The same for another program."""
+    """Return the counts of missing edits and how they count, as JSON data."""
     return {
         "missing": table.missing,
         "common_of": table.sample_count_before_common,

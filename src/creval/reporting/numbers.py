@@ -1,4 +1,4 @@
-"""Coverage, values with intervals and differences as people read them."""
+"""Formatting of coverage, values with intervals, and differences."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def format_percent(found: Estimate | Proportion, sign: str = "") -> tuple[str, s
 
 
 def format_coverage(cell: ScoreEstimate) -> str:
-    """How much was scored, in percent; only what is complete is called 100 %."""
+    """Return the coverage in percent, rounded down: only complete coverage is shown as 100 %."""
     if cell.total == 0:
         return "none"
     if cell.scored == cell.total:
@@ -32,17 +32,17 @@ def format_coverage(cell: ScoreEstimate) -> str:
 
 
 def estimate_cell(estimate: Estimate, digits: Digits = DEFAULT_DIGITS, sign: str = "", mark: str = "") -> TableCell:
-    """A value with its interval below it."""
+    """Return a table cell with a value and its interval below it."""
     ends = format_interval(estimate.low, estimate.high, digits, sign)
     return TableCell(format_value(estimate.value, digits, sign), ends, mark)
 
 
 def format_estimate(estimate: Estimate, digits: Digits = DEFAULT_DIGITS, sign: str = "") -> str:
-    """A value with its interval behind it, such as `+0.73 [-0.2, +1.7]`."""
+    """Return a value followed by its interval, such as `+0.73 [-0.2, +1.7]`."""
     cell = estimate_cell(estimate, digits, sign)
     return f"{cell.text} {cell.below}".rstrip()
 
 
 def format_places(first: int, last: int) -> str:
-    """The places that a model can hold: `2`, or `2 to 4`."""
+    """Return a model's possible ranks: `2`, or `2 to 4`."""
     return f"{first}" if first == last else f"{first} to {last}"

@@ -1,4 +1,4 @@
-"""What a command found: sentences to quote, tables of words and marks, and all of it for another program."""
+"""Output of a command: sentences to quote, tables, notes, and JSON data."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ BEST, SECOND, STRONG, FAINT, ITALIC = "best", "second", "strong", "faint", "asid
 
 
 class TableCell(NamedTuple):
-    """One place in a table: words, how they are marked, and what stands small below and beside them."""
+    """A table cell: text, its mark, and small print below and beside it."""
 
     text: str
     below: str = ""
@@ -28,7 +28,7 @@ Row = list[str | TableCell]
 
 @dataclass(frozen=True)
 class OutputTable:
-    """A table: first columns of words, then numbers, with a rule before each row of `section_starts`."""
+    """A table: text columns first, then numbers. A rule is drawn before each row of `section_starts`."""
 
     headers: Sequence[str]
     rows: Sequence[Sequence[str | TableCell]]
@@ -40,7 +40,7 @@ class OutputTable:
 
 @dataclass(frozen=True)
 class CommandOutput:
-    """Everything that a command has to say; `data` is all of it, unrounded."""
+    """Complete output of a command. `data` holds all numbers, unrounded."""
 
     sentences: Sequence[str]
     tables: Sequence[OutputTable]
@@ -52,7 +52,7 @@ class CommandOutput:
 
 
 def split_to_width(table: OutputTable, width: int) -> list[OutputTable]:
-    """The same in as many tables as its numbers need in a terminal of this width; each begins with the words."""
+    """Split a table into tables that fit a terminal of this width. Each repeats the text columns."""
     wide = [_column_width(table, at) + _MARGIN for at in range(len(table.headers))]
     words, numbers = sum(wide[: table.text_columns]), sum(wide[table.text_columns :])
     if numbers + min(words, max(width // 4, _MIN_TEXT_WIDTH * table.text_columns)) <= width:
@@ -68,13 +68,13 @@ def split_to_width(table: OutputTable, width: int) -> list[OutputTable]:
 
 
 def select_columns(table: OutputTable, columns: Sequence[int]) -> OutputTable:
-    """The same with these columns only."""
+    """Return the table with these columns only."""
     rows = [[row[at] for at in columns] for row in table.rows]
     return replace(table, headers=[table.headers[at] for at in columns], rows=rows)
 
 
 def _column_width(table: OutputTable, column: int) -> int:
-    """How wide a column is that wraps nothing."""
+    """Return the width of a column without wrapping."""
     from rich.cells import cell_len
 
     spots = [as_table_cell(row[column]) for row in table.rows]
@@ -83,12 +83,12 @@ def _column_width(table: OutputTable, column: int) -> int:
 
 
 _MARGIN = 3  # characters between columns
-_MIN_TEXT_WIDTH = 12  # characters of a column of words
+_MIN_TEXT_WIDTH = 12  # characters of a text column
 _STYLES = {BEST: "bold", SECOND: "underline", STRONG: "bold", FAINT: "dim", ITALIC: "italic"}
 
 
 def rich_table(output_table: OutputTable) -> Table:
-    """A table for a terminal."""
+    """Return the table as a rich table for a terminal."""
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
     from rich.text import Text
@@ -122,5 +122,5 @@ def _rich_text(cell: TableCell) -> Any:
 
 
 def as_table_cell(cell: str | TableCell) -> TableCell:
-    """A cell with or without marks."""
+    """Return a cell as a `TableCell`, also if it is given as plain text."""
     return cell if isinstance(cell, TableCell) else TableCell(cell)

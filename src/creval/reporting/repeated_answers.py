@@ -1,4 +1,4 @@
-"""Several answers to one question in one notation: the majority, and how many of how many gave it."""
+"""Summary of several answers to one question: the majority or mean, and how many answers agree."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from creval.store.run import VerdictRow, reduce_answers
 
 
 class AnswerSummary(NamedTuple):
-    """What several answers come to: their words, their value if any, and how many of how many stand for it."""
+    """Summary of several answers: its text, its value or None, and how many of all answers agree with it."""
 
     text: str
     value: float | None
@@ -25,9 +25,9 @@ class AnswerSummary(NamedTuple):
 def summarise_answers(
     probe: Probe, answers: Sequence[VerdictRow], *, use_mean: bool = False, digits: Digits | None = None
 ) -> AnswerSummary:
-    """Return the majority of some answers, or their mean on a scale of numbers and where values are probabilities.
+    """Return the majority of some answers, or their mean for numeric scales and probabilities.
 
-    `Yes (2 of 3)`, `no majority (No 1, Yes 1)`, `7.50 (mean of 2)`; one answer stands as it was given.
+    Examples: `Yes (2 of 3)`, `no majority (No 1, Yes 1)`, `7.50 (mean of 2)`. A single answer is returned unchanged.
     """
     values = [answer.value for answer in answers]
     given = [value for value in values if value is not None]
@@ -51,13 +51,13 @@ def summarise_answers(
 
 
 def majority_explanation(summary: AnswerSummary, answers: Sequence[VerdictRow]) -> str:
-    """Return the first explanation of an answer that stands for the summary, or else of any."""
+    """Return the first explanation of an answer that agrees with the summary, otherwise of any answer."""
     agreeing = [answer for answer in answers if answer.value == summary.value]
     return next((answer.explanation for answer in (*agreeing, *answers) if answer.explanation), "")
 
 
 def _has_majority(probe: Question, given: Sequence[float], use_mean: bool) -> bool:
-    """Return whether answers are counted: names, and yes or no without probabilities."""
+    """Return whether answers are summarised by majority: named choices, and yes/no without probabilities."""
     if isinstance(get_scale(probe.scale), NamedChoice):
         return True
     return probe.scale == "yes/no" and not use_mean and all(value in (0.0, 1.0) for value in given)

@@ -1,4 +1,4 @@
-"""Results of the Python API: sentences to quote, tables, and a frame of all numbers."""
+"""Results of the Python API: sentences to quote, tables, and a data frame of all numbers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _WIDTH = 120  # columns of a result that is printed
 
 @dataclass(frozen=True, repr=False)
 class Result(Generic[T]):
-    """Outcome of a call. `value` is the object that the analysis returns, with all details.
+    """Result of an API call. `value` is the object that the analysis returns, with all details.
 
     A notebook shows the sentences and tables as HTML; `print` shows them as text.
     """
@@ -29,12 +29,12 @@ class Result(Generic[T]):
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """What was found, in sentences to quote."""
+        """Findings as sentences to quote."""
         return tuple(self.output.sentences)
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What to know about the numbers."""
+        """Notes needed to interpret the numbers."""
         return tuple(self.output.notes)
 
     @property

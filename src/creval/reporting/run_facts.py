@@ -1,4 +1,4 @@
-"""What was asked of whom: judge, prompts, settings, cost, and what stayed unanswered."""
+"""Facts about a run: judge, prompts, settings, cost, unanswered questions and missing images."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from creval.reporting.output import OutputTable
 from creval.store.manifest import benchmark_title
 from creval.store.run import Run
 
-_MAX_NAMES = 30  # samples that are named one by one
+_MAX_NAMES = 30  # samples listed by name
 
 
 def run_facts_table(run: Run) -> OutputTable:
-    """A run's facts, as far as they are known."""
-    return OutputTable(["what", "is"], [list(row) for row in _facts(run)], text_columns=2)
+    """Return a table of a run's facts, as far as they are known."""
+    return OutputTable(["setting", "value"], [list(row) for row in _facts(run)], text_columns=2)
 
 
 def _facts(run: Run) -> Iterator[tuple[str, str]]:
@@ -34,21 +34,21 @@ def _facts(run: Run) -> Iterator[tuple[str, str]]:
     protocol = manifest.get("protocol", manifest["benchmark"])
     if protocol != manifest["benchmark"]:
         yield "protocol", protocol
-    yield "judge", describe_judge(manifest["judge"]) or "none: measured"
+    yield "judge", describe_judge(manifest["judge"]) or "none (measured metrics only)"
     for judge in manifest.get("judges", ()):
         known = {k: v for k, v in judge.items() if v not in (None, "", {}, manifest["judge"])}
         if known:
-            yield "judge's model", _format_mapping(known)
+            yield "judge model", _format_mapping(known)
     if len(addresses := manifest.get("judge_addresses", ())) > 1:
-        yield "judge's addresses", ", ".join(addresses)
+        yield "judge addresses", ", ".join(addresses)
     for name in manifest.get("prompts", {}):
         yield "prompt", name
     if image_metrics := run.image_metrics():
-        yield "gauges", ", ".join(image_metrics)
+        yield "measured metrics", ", ".join(image_metrics)
     settings = {k: v for k, v in manifest.get("settings", {}).items() if v not in (None, {})}
     if settings:
         yield "settings", _format_mapping(settings)
-    for key, what in (("repeat", "answers to each question"), ("seed", "seed of the order")):
+    for key, what in (("repeat", "answers per question"), ("seed", "random seed")):
         if key in manifest:
             yield what, str(manifest[key])
     spent = run.costs()
@@ -61,9 +61,9 @@ def _facts(run: Run) -> Iterator[tuple[str, str]]:
     if spent.cost:
         yield "cost", formatting.format_money(spent.cost)
     if "date" in manifest:
-        yield "day", manifest["date"]
+        yield "date", manifest["date"]
     versions = {"creval": manifest.get("creval"), "Python": manifest.get("python")}
-    yield ("versions", _format_mapping({name: of for name, of in versions.items() if of}) or "not kept")
+    yield ("versions", _format_mapping({name: of for name, of in versions.items() if of}) or "not recorded")
 
 
 def _format_mapping(values: dict[str, Any]) -> str:
@@ -74,7 +74,7 @@ def _format_mapping(values: dict[str, Any]) -> str:
 
 
 def unanswered_tables(run: Run, models: Sequence[str], samples: Collection[str]) -> list[OutputTable]:
-    """How questions about these models and samples ended, and why some have no answer."""
+    """Return tables of question statuses for these models and samples, and of reasons for missing answers."""
     grids = []
     counts = {name: of for name, of in run.count_statuses(samples).items() if name in models}
     if counts:
@@ -82,30 +82,33 @@ def unanswered_tables(run: Run, models: Sequence[str], samples: Collection[str])
     reasons = run.unanswered_reasons(models, samples)
     if reasons:
         rows = [[reason, f"{number:,}"] for reason, number in reasons]
-        grids.append(OutputTable(["why there is no answer", "questions"], rows))
+        grids.append(OutputTable(["reason for no answer", "questions"], rows))
     return grids
 
 
 def missing_images_table(run: Run, models: Sequence[str], samples: Collection[str]) -> OutputTable | None:
-    """Which images of these models and samples are missing, sources first; not what is unsupported or impossible."""
+    """Return a table of missing images of these models and samples, or None if no image is missing.
+
+    Source images come first. Unsupported and impossible edits are not counted.
+    """
     never = run.unsupported | {
         (gone.edit.model, gone.edit.sample) for gone in run.missing_edits() if gone.status is EditStatus.IMPOSSIBLE
     }
     wanted = [(name, run.samples[name].source) for name in samples]
     images: dict[str, list[tuple[str, Path | None]]] = {
-        "sources": [(name, source) for name, source in wanted if source is not None]
+        "source images": [(name, source) for name, source in wanted if source is not None]
     }
     for key, path in run.image_paths():
         chosen = key.model in models and key.sample in samples
         if chosen and (key.model, key.sample) not in never:
-            images.setdefault(f"{key.model}'s edits", []).append((key.sample, path))
+            images.setdefault(f"edits of {key.model}", []).append((key.sample, path))
     rows = []
     for what, found in images.items():
         gone = [name for name, path in found if not is_file(path)]
         if gone:
-            which = "all of them" if len(gone) == len(found) else _abbreviate_names(gone)
+            which = "all" if len(gone) == len(found) else _abbreviate_names(gone)
             rows.append([what, f"{len(found):,}", f"{len(gone):,}", which])
-    return OutputTable(["pictures of", "wanted", "absent", "which"], rows) if rows else None
+    return OutputTable(["images", "expected", "missing", "samples"], rows) if rows else None
 
 
 def _abbreviate_names(names: list[str]) -> str:
@@ -118,7 +121,7 @@ def _abbreviate_names(names: list[str]) -> str:
 def status_table(
     counts: Mapping[str, Mapping[VerdictStatus, int]] | Mapping[str, Mapping[str, int]], what: str = "questions"
 ) -> OutputTable:
-    """A row a model, a column for each way that occurs; `what` is what is counted."""
+    """Return a table with a row per model and a column per status that occurs. `what` names the counted things."""
     named = {model: {VerdictStatus(s): n for s, n in found.items()} for model, found in counts.items()}
     there = {status for found in named.values() for status in found}
     columns = [status for status in VerdictStatus if status in there]

@@ -1,4 +1,4 @@
-"""What the numbers say, in sentences that can be quoted."""
+"""Sentences about scores that can be quoted in a text."""
 
 from __future__ import annotations
 
@@ -23,49 +23,51 @@ if TYPE_CHECKING:
 
 
 def decided_sentence(card: Scorecard) -> str:
-    """Which models differ in the column that ranks, and which cannot be told apart."""
+    """Say which models differ significantly in the ranking column, and which do not."""
     name = card.table.schema.ranking_column
     if not card.differences:
-        return "There is only one model, so nothing to compare."
+        return "There is only one model, so there is nothing to compare."
     if all(card.cell(model, name).value is None for model in card.models):
         return f"No model has a value in {name} yet, so there is nothing to compare."
     open_ = [found for found in card.differences if not found.is_decided]
     count = len(card.differences)
     pairs = "pair" if count == 1 else "pairs"
-    corrected = "" if count == 1 else f", corrected for {count} pairs after Holm"
+    corrected = "" if count == 1 else f", Holm-corrected for {count} pairs"
     decided = count - len(open_)
     number = "1" if decided == count == 1 else f"{decided} of {count}"
     differ = f"{number} {pairs} of models {'differs' if 1 in (decided, count) else 'differ'}"
-    sentence = f"On {name}, {differ} (paired sign-flip test at 5 %{corrected})."
+    sentence = f"In {name}, {differ} significantly (paired sign-flip test at the 5 % level{corrected})."
     if open_:
         shown = "; ".join(_format_pair(card, found) for found in open_[:10])
         more = f"; and {len(open_) - 10} more" if len(open_) > 10 else ""
-        sentence += f" Not decided: {shown}{more}."
+        sentence += f" Not significant: {shown}{more}."
     if open_ and len(card.models) > 2:
         groups = [names for names in card.indistinguishable if len(names) > 1]
         alike = "; ".join(join_names([escape_control(name) for name in names]) for names in groups[:5])
-        more = f"; and {len(groups) - 5} groups more" if len(groups) > 5 else ""
+        more = f"; and {len(groups) - 5} more groups" if len(groups) > 5 else ""
         sentence += f" Cannot be told apart: {alike}{more}."
         places = (f"{escape_control(name)} {format_places(*card.rank_ranges[name])}" for name in card.models[:12])
-        sentence += f" Places that they can hold: {', '.join(places)}."
+        sentence += f" Possible ranks: {', '.join(places)}."
     return sentence
 
 
 def join_names(names: Sequence[str]) -> str:
-    """Names in a sentence: `A, B and C`."""
+    """Join names for a sentence: `A, B and C`."""
     return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
 
 
 def zero_width_sentences(card: Scorecard) -> list[str]:
-    """What an interval without width means, where there is one."""
+    """Explain intervals of zero width, if there are any."""
     cells = [card.cell(name, column) for name in card.models for column in card.table.schema.columns]
     if not any(cell.low is not None and cell.low == cell.high for cell in cells):
         return []
-    return ["An interval of no width says that all samples scored the same, not that other samples would."]
+    return [
+        "An interval of zero width means that all samples have the same score. Other samples may score differently."
+    ]
 
 
 def missing_interval_sentences(card: Scorecard, shown: Iterable[tuple[str, str]]) -> list[str]:
-    """Why some of the cells of these levels and groups have no interval, where there are such."""
+    """Explain why some cells of these levels and groups have no interval, if there are any."""
     for level, group in shown:
         if level == SAMPLE_LEVEL:
             continue
@@ -73,8 +75,8 @@ def missing_interval_sentences(card: Scorecard, shown: Iterable[tuple[str, str]]
         value, low = (card.levels[level][name][at] for name in ("value", "low"))
         if (np.isfinite(value) & np.isnan(low)).any():
             shared = len(np.unique(card.table.clusters)) < len(card.table.clusters)
-            more = ", where those of one picture count as one" if shared else ""
-            return [f"A value without an interval rests on fewer than {MIN_CLUSTERS} samples{more}."]
+            more = "; samples of the same source image count as one" if shared else ""
+            return [f"A value without an interval is based on fewer than {MIN_CLUSTERS} samples{more}."]
     return []
 
 
@@ -90,42 +92,42 @@ def _format_pair(card: Scorecard, found: Difference) -> str:
 
 
 def basis_sentence(
-    card: Scorecard, manifest: Mapping[str, Any], resamples: int, marks: str = "¹ best, ² second"
+    card: Scorecard, manifest: Mapping[str, Any], resamples: int, marks: str = "¹ best, ² second best"
 ) -> str:
-    """What the table rests on: judge, samples, weights, intervals, and how places are marked."""
+    """State a table's judge, samples, formula and intervals, and what its marks mean."""
     table = card.table
     formula = f"; {table.schema.formula}" if table.schema.formula else ""
     judge = f"judge {escape_control(describe_judge(manifest['judge']))}" if manifest["judge"] else "measured"
     return (
-        f"{escape_control(benchmark_phrase(manifest))}, {judge}, {samples_phrase(table)}{formula}; beside a "
-        "value the share of its questions that were scored, in brackets its 95 % interval over "
-        f"samples ({resamples} resamples); {marks}."
+        f"{escape_control(benchmark_phrase(manifest))}, {judge}, {samples_phrase(table)}{formula}. Next to each "
+        "value: the share of questions with an answer, and the 95 % interval over samples in brackets "
+        f"({resamples} resamples). {marks}."
     )
 
 
 def benchmark_phrase(manifest: Mapping[str, Any]) -> str:
-    """Return the benchmark's name, its kind, and the protocol, each unless it says the same as one before."""
+    """Return the benchmark's name, its kind and the protocol, without repeating equal names."""
     title, kind = benchmark_title(manifest), manifest["benchmark"]
     asked = manifest.get("protocol", kind)
-    return title + (f" ({kind})" if kind != title else "") + (f", asked as {asked}" if asked != kind else "")
+    return title + (f" ({kind})" if kind != title else "") + (f", protocol {asked}" if asked != kind else "")
 
 
 def samples_phrase(table: ScoreTable) -> str:
-    """On how many samples scores rest, which these are, and whether those without an edit count."""
+    """State the number of samples, their subset, and whether samples without an edit count as failed."""
     subset = f" (subset {table.subset})" if table.subset else ""
     if table.sample_count_before_common is not None:
         models = pluralise(len(table.models), "model")
         samples = f"{len(table.samples):,} of {table.sample_count_before_common:,} samples{subset}"
-        return f"{samples}, which all {models} have a score of"
-    failed = ", those without an edit as failed" if table.missing == ZERO else ""
+        return f"{samples}, those that all {models} have a score for"
+    failed = ", missing edits counted as failed" if table.missing == ZERO else ""
     asked = int((table.total.sum(axis=(0, 2)) > 0).sum())
     if asked < len(table.samples) and not any(table.unsupported.values()):
         return f"{asked:,} of {pluralise(len(table.samples), 'sample')}{subset} (the others have no questions){failed}"
     return f"{pluralise(len(table.samples), 'sample')}{subset}{failed}"
 
 
-def basis_notes(run: Run, card: Scorecard, resamples: int, marks: str = "bold best, underlined second") -> list[str]:
-    """What a table rests on, how questions without an answer were taken, and what models do not support."""
+def basis_notes(run: Run, card: Scorecard, resamples: int, marks: str = "Bold: best; underlined: second") -> list[str]:
+    """Return notes on a table's basis, on unanswered questions, and on unsupported samples."""
     strictness = strictness_sentence(card, int(run.manifest.get("problems", 0)))
     return [
         basis_sentence(card, run.manifest, resamples, marks),
@@ -136,60 +138,59 @@ def basis_notes(run: Run, card: Scorecard, resamples: int, marks: str = "bold be
 
 
 def strictness_sentence(card: Scorecard, problems: int = 0) -> str:
-    """How unanswered questions and faulty references were taken."""
+    """State how unanswered questions and faulty references are treated."""
     unanswered = sum(card.table.unanswered.values())
     unasked = sum(card.table.unasked.values())
-    never = f" {unasked} were never asked." if unasked else ""
+    never = f" {unasked} questions were never asked." if unasked else ""
     if problems:
-        never += f" The benchmark's files had {problems} problems (`creval bench` lists them)."
+        never += f" The benchmark's files have {pluralise(problems, 'problem')} (`creval bench` lists them)."
     if not any(card.table.scored.flat) and not unanswered:
-        return f"Nothing was asked yet.{never}"
+        return f"No question has been asked yet.{never}"
     if card.table.strict:
         return (
-            f"Strict, as the authors' scripts score: {unanswered} unanswered questions count as "
-            f"wrong, and references are taken as released.{never}"
+            f"Strict scoring, as in the authors' scripts: {unanswered} unanswered questions count as "
+            f"wrong, and references are used as released, without repairs.{never}"
         )
     if unanswered:
-        return f"{unanswered} questions without an answer are left out of the scores.{never}"
-    return f"Every question that was asked was answered.{never}"
+        return f"{unanswered} unanswered questions are left out of the scores.{never}"
+    return f"All questions that were asked have an answer.{never}"
 
 
 def unsupported_sentences(table: ScoreTable) -> list[str]:
-    """How samples count that a model cannot do."""
+    """State how samples that a model does not support are counted."""
     there = {name: count for name, count in table.unsupported.items() if count}
     if not there:
         return []
     shown = ", ".join(f"{escape_control(name)} {count:,}" for name, count in there.items())
     return [
-        f"Samples of {len(table.samples):,} that a model does not support count "
-        f"{table.schema.unsupported_value:g}: {shown}. A group of which it supports none has no value."
+        f"A sample that a model does not support counts as {table.schema.unsupported_value:g}. Unsupported samples, "
+        f"of {len(table.samples):,}: {shown}. A group without any supported sample has no value."
     ]
 
 
 def correction_sentences(run: Run, corrected: CorrectedScores) -> list[str]:
-    """What corrected scores are corrected for, and whether that is this run's judge."""
+    """State what scores are corrected for, and warn if the calibration is of another judge."""
     notes = [
-        f"Corrected for the sensitivity and specificity of {escape_control(corrected.judge)}, as its "
-        "calibration found them (Rogan and Gladen); the intervals include the calibration's own "
-        "error."
+        f"Corrected for the sensitivity and specificity of {escape_control(corrected.judge)} measured by "
+        "`creval calibrate` (Rogan-Gladen estimator). The intervals include the error of the calibration."
     ]
     judge = str(run.manifest["judge"])
     if judge_identity(judge) != judge_identity(corrected.judge):
         notes.append(
-            f"The calibration is of {escape_control(corrected.judge)}, and this run's judge is "
-            f"{escape_control(judge)}: the correction is right only if they are the same."
+            f"The calibration is of {escape_control(corrected.judge)}, but this run's judge is "
+            f"{escape_control(judge)}. The correction is valid only if they are the same judge."
         )
     return notes
 
 
 def format_reasons(reasons: Sequence[tuple[str, int]], limit: int = 4) -> str:
-    """Reasons with how many there are of each, the most frequent first."""
+    """Format reasons with their counts. At most `limit` are listed."""
     words = "; ".join(f"{escape_control(reason)} ({count:,})" for reason, count in reasons[:limit])
     return f"{words}; and others" if len(reasons) > limit else words
 
 
 def voice_sentences(run: Run, card: Scorecard) -> list[str]:
-    """What several judges or repeats did not do alike, and pictures that nobody could judge."""
+    """Return notes on incomplete answers, ties, failed measurements, early stopping and unreadable images."""
     notes = []
     answered = run.count_answers_by_voice()
     wanted = len(run.manifest.get("judges", (1,))) * int(run.manifest.get("repeat", 1))
@@ -197,24 +198,22 @@ def voice_sentences(run: Run, card: Scorecard) -> list[str]:
         shown = "; ".join(
             f"{escape_control(judge)}, repeat {repeat + 1}: {count:,}" for (judge, repeat), count in answered.items()
         )
-        notes.append(f"Of {wanted} answers to each question not all are there. Answered by {shown}.")
+        notes.append(f"Some of the {wanted} answers to each question are missing. Answers: {shown}.")
     if len(answered) > 1:
         ties = run.count_ties(card.table.models, card.table.samples)
         if ties:
-            notes.append(f"{ties:,} of the questions without an answer were tied between voices.")
+            notes.append(f"{ties:,} of the unanswered questions are ties between judges or repeats.")
     measured = run.count_measurements(card.table.models, card.table.samples)
     if measured.incomplete:
         notes.append(
-            f"{measured.incomplete:,} edits lack what could not be measured: {format_reasons(measured.reasons)}."
+            f"Some metrics could not be measured for {measured.incomplete:,} edits: {format_reasons(measured.reasons)}."
         )
     if run.manifest.get("stopping"):
         notes.append(
-            "This run stopped when it was settled (docs/howto/stopping.md); intervals here are those of "
-            "a run whose size was fixed before."
+            "This run was stopped early (docs/howto/stopping.md). The intervals here do not account for that: they "
+            "are valid for a run of fixed size."
         )
     unopened = run.count_unopened_images()
     if unopened:
-        notes.append(
-            f"{unopened:,} edits were not judged, because a picture cannot be opened: they lower the coverage."
-        )
+        notes.append(f"{unopened:,} edits were not judged because an image cannot be opened. This lowers the coverage.")
     return notes

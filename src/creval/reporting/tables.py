@@ -1,4 +1,4 @@
-"""A scorecard as a table: for a terminal, for a paper, for another program."""
+"""Scorecards as tables: for a terminal, as Markdown, CSV and JSON."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from creval.stats.scorecard import AVERAGE_MODEL, SAMPLE_LEVEL, Scorecard, Score
 from creval.store.manifest import benchmark_title
 
 ModelGroups = Mapping[str, Sequence[str]]
-"""Named groups of models; best and second are marked within each. Empty: all are one group."""
+"""Named groups of models; best and second best are marked within each. If empty, all models form one group."""
 SampleGroups = Sequence[tuple[str, str]]
-"""The groups of samples that a table shows, each with its level."""
+"""Groups of samples shown in a table, as pairs of level and group."""
 
 _MARGIN = 3  # characters between columns
-_MIN_NAME_WIDTH = 12  # characters of the column of names
+_MIN_NAME_WIDTH = 12  # characters of the name column
 _SUPERSCRIPTS = {0: " ", 1: "¹", 2: "²"}
 _MARKS = {1: BEST, 2: SECOND}
 
 
 def select_groups(card: Scorecard, names: Sequence[str]) -> SampleGroups:
-    """The groups with samples that names stand for: of a level, in the singular or the plural, or by themselves."""
+    """Return the sample groups for names of levels (singular or plural) or of single groups."""
     schema, levels = card.table.schema, card.table.schema.levels
     known = {name: level.name for level in levels for name in (level.name, level.plural)}
     known |= {SAMPLE_LEVEL: SAMPLE_LEVEL, "samples": SAMPLE_LEVEL}
@@ -37,7 +37,7 @@ def select_groups(card: Scorecard, names: Sequence[str]) -> SampleGroups:
     for name in names:
         same = [titled[name]] if name in titled else [place for place in alone if place[1] == name]
         if len(same) > 1 and name not in known:
-            raise CrevalError(f"several levels have a group {name!r}: give {_list_titles(card, same)}.")
+            raise CrevalError(f"several levels have a group {name!r}. Use {_list_titles(card, same)}.")
         if same and name not in known:
             found += same
             continue
@@ -52,7 +52,7 @@ def _list_titles(card: Scorecard, places: SampleGroups) -> str:
 
 
 def visible_columns(card: Scorecard) -> list[str]:
-    """The columns to show: all but those of which nothing came and on which no rank rests."""
+    """Return all columns except metrics without any score that the ranking column does not use."""
     table = card.table
     came = table.scored.sum(axis=(0, 1)) > 0
     empty = {metric.name for metric, here in zip(table.schema.metrics, came, strict=True) if not here}
@@ -61,7 +61,7 @@ def visible_columns(card: Scorecard) -> list[str]:
 
 
 def columns_with_data(card: Scorecard, sample_groups: SampleGroups) -> list[str]:
-    """Those of the columns that one of these groups of samples has something for."""
+    """Return the visible columns that have questions or measurements in at least one of the groups."""
     there: set[str] = set()
     for level, group in sample_groups:
         if level == SAMPLE_LEVEL:
@@ -73,25 +73,25 @@ def columns_with_data(card: Scorecard, sample_groups: SampleGroups) -> list[str]
 
 
 def _model_blocks(card: Scorecard, model_groups: ModelGroups) -> list[tuple[str, list[str]]]:
-    """The groups with their models, best first; the models of no group come last."""
+    """Return the groups with their models, best first. Models without a group come last, as `others`."""
     named = [(head, [n for n in card.models if n in members]) for head, members in model_groups.items()]
     taken = {name for _, members in named for name in members}
     return [*named, ("others", [name for name in card.models if name not in taken])]
 
 
 def order_models(card: Scorecard, model_groups: ModelGroups) -> list[str]:
-    """The models, best first, group by group."""
+    """Return the models group by group, best first within each."""
     return [name for _, members in _model_blocks(card, model_groups) for name in members]
 
 
 def row_names(card: Scorecard, model_groups: ModelGroups, level: str = "") -> list[str]:
-    """The models, and their average where that was wanted; single samples have none."""
+    """Return the models, then the average if the card includes it. Single samples have no average."""
     average = card.includes_average and level != SAMPLE_LEVEL
     return [*order_models(card, model_groups), *([AVERAGE_MODEL] if average else [])]
 
 
 def best_and_second(card: Scorecard, level: str, group: str, column: str, model_groups: ModelGroups) -> dict[str, int]:
-    """Which models are best (1) and second (2) in a cell's column, within their group."""
+    """Return which models are best (1) and second best (2) in a column, within their group of models."""
     better = card.table.schema.higher_is_better(column)
     found: dict[str, int] = {}
     for _, members in _model_blocks(card, model_groups):
@@ -104,7 +104,7 @@ def best_and_second(card: Scorecard, level: str, group: str, column: str, model_
 
 
 class ScoreColumn:
-    """One column of a table: a group of samples and a metric, with who is best and second."""
+    """One column of a table: a sample group and a metric, with marks for best and second best."""
 
     def __init__(self, card: Scorecard, level: str, group: str, column: str, model_groups: ModelGroups):
         self.card, self.level, self.group, self.column = card, level, group, column
@@ -143,8 +143,11 @@ def score_tables(
     width: int = 0,
     ranking_first: bool = False,
 ) -> Iterator[OutputTable]:
-    """A table for each group of samples or, with a terminal's `width`, for as many as it has room for: values with
-    their coverage and intervals, with `ranking_first` the column that ranks first."""
+    """Yield tables of values with their coverage and intervals.
+
+    Without `width` there is one table per sample group. With `width`, a table holds as many groups as fit in so
+    many characters. `ranking_first` puts the ranking column first.
+    """
     rest = [pair for pair in sample_groups if pair[0] != SAMPLE_LEVEL]
     for pairs in _split_by_width(card, rest, model_groups, width) if width else [[pair] for pair in rest]:
         title = "" if width or rest == [("overall", "overall")] else card.table.schema.group_title(*pairs[0])
@@ -155,7 +158,7 @@ def score_tables(
 def _split_by_width(
     card: Scorecard, sample_groups: SampleGroups, model_groups: ModelGroups, width: int
 ) -> Iterator[SampleGroups]:
-    """The groups of samples, as many at a time as a table of this width has room for."""
+    """Yield the sample groups in parts that each fit in a table of this width."""
     names = row_names(card, model_groups)
     taken = first = max(_MIN_NAME_WIDTH, *map(len, names)) + _MARGIN
     fitting: list[tuple[str, str]] = []
@@ -176,7 +179,7 @@ def _split_by_width(
 
 
 def format_sample_lines(card: Scorecard, sample_groups: SampleGroups) -> Iterator[str]:
-    """Samples, a line for each model: thousands of rows take long to lay out as a table."""
+    """Yield a line of text per sample and model. Laying out thousands of rows as a rich table is slow."""
     samples = [group for level, group in sample_groups if level == SAMPLE_LEVEL]
     if not samples:
         return
@@ -223,7 +226,7 @@ def _table_cell(column: ScoreColumn, name: str) -> TableCell:
 
 
 def tables_by_group(card: Scorecard, level: str) -> Iterator[OutputTable]:
-    """A table for each column: the groups of a level below each other, the models beside."""
+    """Yield a table per metric: a row for each group of the level, a column for each model."""
     for column in visible_columns(card):
         spots = score_columns(card, [(level, group) for group in card.groups(level)], {})
         rows: list[Row] = [
@@ -236,7 +239,7 @@ def tables_by_group(card: Scorecard, level: str) -> Iterator[OutputTable]:
 def markdown_table(
     card: Scorecard, sample_groups: SampleGroups, model_groups: ModelGroups, *, wide: bool = False
 ) -> str:
-    """A Markdown table: best bold, second underlined; a group of models begins with its name."""
+    """Return a Markdown table: best bold, second best underlined. Each group of models starts with its name."""
     heads = model_heads(card, model_groups)
     spots = score_columns(card, sample_groups, model_groups) if wide else []
     columns = columns_with_data(card, sample_groups)
@@ -265,21 +268,21 @@ def _markdown_cell(spot: ScoreColumn, name: str) -> str:
 
 
 def model_heads(card: Scorecard, model_groups: ModelGroups) -> dict[str, str]:
-    """The first model of each group of models, with the group's name; none where models are in no groups."""
+    """Map the first model of each group of models to the group's name. Empty without groups of models."""
     return {members[0]: head for head, members in _model_blocks(card, model_groups) if members} if model_groups else {}
 
 
 def _group_blocks(
     card: Scorecard, sample_groups: SampleGroups, columns: Sequence[str], model_groups: ModelGroups
 ) -> Iterator[tuple[str, list[ScoreColumn]]]:
-    """The columns of each group of samples."""
+    """Yield each sample group's title and columns."""
     for level, group in sample_groups:
         title = card.table.schema.group_title(level, group)
         yield title, [ScoreColumn(card, level, group, column, model_groups) for column in columns]
 
 
 def csv_table(card: Scorecard, sample_groups: SampleGroups, model_groups: ModelGroups | None = None) -> str:
-    """A row a cell, unrounded; the groups of models are a column, where there are any."""
+    """Return a CSV row per cell, unrounded, with a column `model_group` if there are groups of models."""
     heads = _groups_by_model(card, model_groups or {})
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
@@ -296,7 +299,7 @@ def csv_table(card: Scorecard, sample_groups: SampleGroups, model_groups: ModelG
 
 
 def _groups_by_model(card: Scorecard, model_groups: ModelGroups) -> dict[str, str]:
-    """Each model's group of models, as text for a file."""
+    """Map each model to the name of its group of models, escaped for a file."""
     if not model_groups:
         return {}
     blocks = _model_blocks(card, model_groups)
@@ -304,7 +307,7 @@ def _groups_by_model(card: Scorecard, model_groups: ModelGroups) -> dict[str, st
 
 
 def scorecard_json(card: Scorecard, manifest: Mapping[str, Any], sample_groups: SampleGroups) -> dict[str, Any]:
-    """Everything, unrounded: `models`, then level, group and metric."""
+    """Return all scores, unrounded, under `models`, level, group and metric."""
     table = card.table
     found: dict[str, Any] = {name: {} for name in row_names(card, {})}
     for level, group in sample_groups:
@@ -338,7 +341,7 @@ def scorecard_json(card: Scorecard, manifest: Mapping[str, Any], sample_groups: 
 
 
 def corrected_tables(card: Scorecard, corrected: CorrectedScores, sample_groups: SampleGroups) -> Iterator[OutputTable]:
-    """Corrected scores beside the raw ones, a table for each group of samples."""
+    """Yield a table of corrected scores for each sample group."""
     for level, group in sample_groups:
         if (level, group, card.models[0], card.table.schema.ranking_column) not in corrected.cells:
             continue
@@ -352,7 +355,7 @@ def corrected_tables(card: Scorecard, corrected: CorrectedScores, sample_groups:
 
 
 def corrected_json(corrected: CorrectedScores, sample_groups: SampleGroups) -> dict[str, Any]:
-    """Corrected scores, unrounded."""
+    """Return the corrected scores, unrounded."""
     names = ("level", "group", "model", "metric", "value", "low", "high")
     cells = [
         dict(zip(names, (*place, cell.value, *cell.interval), strict=True))

@@ -54,7 +54,7 @@ def test_what_was_asked_of_whom(made: tuple[Path, JudgeSummary]) -> None:
         assert opened.unsupported > {("Painter", identity(TASKS["Face Swap"], 0))}
         assert len(opened.unsupported) == 3 * (30 + 26)
         (said,) = sentences.unsupported_sentences(card.table)
-    assert "Samples of 93 that a model does not support count 0: Painter 90, Steered 78." in said
+    assert "Unsupported samples, of 93: Painter 90, Steered 78." in said
     assert card.table.unasked == dict.fromkeys(sorted(ABLE), 0)
     cell = card.cell("Painter", "score")
     assert (cell.scored, cell.total) == (9, 9)

@@ -61,7 +61,7 @@ def test_a_circle_of_all_tasks(made: tuple[Path, JudgeSummary]) -> None:
     }
 
 
-def test_the_report_shows_what_items_bring_and_what_models_lack(made: tuple[Path, JudgeSummary]) -> None:
+def test_the_report_shows_images_of_items_and_unsupported_tasks(made: tuple[Path, JudgeSummary]) -> None:
     with open_run(made[0]) as run:
         card = score(run, resamples=100)
         assert run_facts.missing_images_table(run, card.models, card.table.samples) is None, "none is missing"
@@ -85,7 +85,7 @@ def test_the_report_shows_what_items_bring_and_what_models_lack(made: tuple[Path
     assert place["Painter"][2:] == ["–", "–"], "three samples of a task are too few"
 
 
-def test_the_report_shows_what_was_measured(made: tuple[Path, JudgeSummary]) -> None:
+def test_the_report_shows_measurements(made: tuple[Path, JudgeSummary]) -> None:
     """The basis of a score is one click away, even if no question was asked."""
     name = identity(TASKS["Image Deblurring"], 0)
     with open_run(made[0]) as run:
@@ -104,10 +104,10 @@ def test_the_report_shows_what_was_measured(made: tuple[Path, JudgeSummary]) -> 
     assert shown["Everything"] == f"{raw['Everything']['ssim']:.4g}"
     assert shown["Painter"] == "–", "it does not support the task"
     assert re.search(r"<summary>\d measurements</summary>", page)
-    assert "What was measured of " in page
+    assert "Measurements of " in page
 
 
-def test_what_is_not_supported_is_not_waited_for(made: tuple[Path, JudgeSummary]) -> None:
+def test_unsupported_samples_are_not_counted_as_unasked(made: tuple[Path, JudgeSummary]) -> None:
     with RunLookup(made[0]) as run:
         at = take_snapshot(run)
         page = detail_pages.sample_page(at, run, Filters(), {"id": identity(TASKS["Face Swap"], 0)})
@@ -120,17 +120,17 @@ def test_what_is_not_supported_is_not_waited_for(made: tuple[Path, JudgeSummary]
         assert said["Everything"].text not in ("", "not supported")
     assert {one.state for line in listed["lines"] for one in line.answers} & {"unasked"} == set()
     assert not (at.states == AnswerState.UNASKED).any()
-    assert any("does not support count 0" in note for note in at.notes)
+    assert any("does not support counts as 0" in note for note in at.notes)
 
 
-def test_where_two_models_are_far_apart_stands_what_was_measured(made: tuple[Path, JudgeSummary]) -> None:
+def test_samples_with_large_differences_show_measurements(made: tuple[Path, JudgeSummary]) -> None:
     with open_run(made[0]) as run:
         found = compare(run, "Everything", "Steered", resamples=100)
         values = {key: of for key, of in run.values_by_edit() if key.model != "Painter"}
     said = comparison_output(found)
     assert len(said.tables) == 1 + 5
     for grid, gap in zip(said.tables[1:], found.sample_gaps, strict=True):
-        assert grid.headers == ["measured", "Everything", "Steered"]
+        assert grid.headers == ["measurement", "Everything", "Steered"]
         for at, model in enumerate(("Everything", "Steered"), 1):
             raw = values[EditKey(model, gap.sample)]
             shown = [(str(row[0]).partition(",")[0], row[at]) for row in grid.rows]
@@ -139,12 +139,12 @@ def test_where_two_models_are_far_apart_stands_what_was_measured(made: tuple[Pat
         assert (one["name"], one["metric"]) == ("aesthetic", "AES")
 
 
-def test_strong_and_weak_on_what_models_support(made: tuple[Path, JudgeSummary]) -> None:
+def test_strengths_and_weaknesses_are_of_supported_tasks(made: tuple[Path, JudgeSummary]) -> None:
     """Zeros for unsupported tasks are not shown as a weakness of the model's edits."""
     with open_run(made[0]) as run:
         card = score(run, resamples=100)
     found = headline.strengths_and_weaknesses(card)
-    assert "over the tasks that both it and others support" in found.caption
+    assert "over the tasks that it and at least one other model support" in found.caption
     (draws,) = bootstrap_tables([card.table], 100, seed=0)
     leads = {name: headline._metric_leads(card, draws, name) for name in card.models}
     creating = [card.cell(n, "AES", "Text-to-Image Creating").value or 0.0 for n in ("Painter", "Everything")]
@@ -154,28 +154,28 @@ def test_strong_and_weak_on_what_models_support(made: tuple[Path, JudgeSummary])
     assert headline._metric_leads(alone, draws, "Painter")["AES"].value < -0.2, "as if its other edits were bad"
 
 
-def test_why_there_is_no_interval_is_said(made: tuple[Path, JudgeSummary]) -> None:
+def test_missing_intervals_are_explained(made: tuple[Path, JudgeSummary]) -> None:
     with open_run(made[0]) as run:
         card, alone = score(run, resamples=100), score(run, resamples=100, models=("Everything",))
-    words = ["A value without an interval rests on fewer than 5 samples."]
+    words = ["A value without an interval is based on fewer than 5 samples."]
     assert sentences.missing_interval_sentences(card, tables.select_groups(card, ["task"])) == words, (
         "three samples per task"
     )
     assert sentences.missing_interval_sentences(card, [("overall", "overall")]) == words, "Painter has three samples"
     assert sentences.missing_interval_sentences(alone, tables.select_groups(alone, ["overall", "sample"])) == []
     no_groups, some = (str(plots.radar(card, level).get_label()) for level in ("task", "task_group"))
-    assert "no intervals, because no group has 5 samples with a value." in no_groups
-    assert "A group with fewer than 5 samples has none." in some
-    assert "how far intervals reach" in some
-    assert "how far intervals reach" not in no_groups
+    assert "There are no intervals, because no group has 5 samples with a value." in no_groups
+    assert "Groups with fewer than 5 samples have no interval." in some
+    assert "half-width of intervals" in some
+    assert "half-width of intervals" not in no_groups
 
 
-def test_nobody_scores_here_what_was_followed(made: tuple[Path, JudgeSummary]) -> None:
+def test_unchanged_edits_without_instruction_following(made: tuple[Path, JudgeSummary]) -> None:
     with open_run(made[0]) as run:
         card = score(run, resamples=100)
         found = summarise_unchanged(run, card, resamples=100)
     (grid,) = unchanged_output(found, following_threshold(card), 0).tables
-    assert grid.headers == ["model", "edits", "unchanged", "95 %"]
+    assert grid.headers == ["model", "edits", "unchanged", "95 % interval"]
     assert {len(row) for row in grid.rows} == {4}
 
 
@@ -189,7 +189,7 @@ def test_the_report_has_a_table_for_each_category_and_group(made: tuple[Path, Ju
         for table in page.partition('id="scores"')[2].partition("<section")[0].split('<div class="wide"')[1:]
     }
     whole, *groups = found
-    assert whole == "Scores; a head sorts by its column"
+    assert whole == "Scores; select a column header to sort"
     assert groups == [
         "No-ref Image Creating",
         "Ref Image Creating",
@@ -202,5 +202,5 @@ def test_the_report_has_a_table_for_each_category_and_group(made: tuple[Path, Ju
     ]
     assert found[whole] == ["model", "score", "AES", "IMG", "PF", "SRC", "REF", "CTRL"]
     assert found["Local Editing"] == ["model", "score", "AES", "IMG", "PF", "SRC"]
-    assert "A value without an interval rests on fewer than 5 samples." in page
+    assert "A value without an interval is based on fewer than 5 samples." in page
     assert "no intervals, because no group has 5 samples with a value" in page

@@ -38,7 +38,9 @@ def test_two_models_of_which_one_does_less(made: tuple[Path, JudgeSummary]) -> N
     assert len(names) == len(set(names)), "a category with one group is listed once"
     told = said.sentences
     assert f"on {samples} samples (" in told[0]
-    assert told[1].startswith("Samples of 93 that a model does not support count 0: Painter 90.")
+    assert told[1].startswith(
+        "A sample that a model does not support counts as 0. Unsupported samples, of 93: Painter 90."
+    )
 
 
 def test_on_what_all_models_support(made: tuple[Path, JudgeSummary]) -> None:

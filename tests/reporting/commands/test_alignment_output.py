@@ -37,34 +37,36 @@ def shown(alignment: Alignment) -> str:
     return capture.get()
 
 
-def test_sentences_can_be_quoted_and_names_move_no_cursor() -> None:
+def test_sentences_and_names_without_control_characters() -> None:
     alignment = found()
     made = alignment_output(alignment, {})
     words = made.sentences
-    assert words[0].startswith("judge goes with people's overall over samples, within each of 2")
-    assert "One person goes with the others at 0." in words[0]
-    assert words[1].startswith("With judge of 120 edits beside people's overall of 80, the inter")
+    assert words[0].startswith(
+        "judge correlates with people's overall over samples, within each of 2 models: Spearman 0."
+    )
+    assert "One person compared with the others: 0." in words[0]
+    assert words[1].startswith("If judge scores of 120 edits are used together with people's overall of 80, the inter")
     text = "\n".join([*words, *made.notes, shown(alignment)])
     assert "\x1b[31m" not in text
-    assert "one person against the others" in text
+    assert "one person vs. the others" in text
     assert "B\\x1b[31m[bold]" in text
 
 
-def test_what_was_left_out_is_told() -> None:
+def test_notes_list_unused_ratings() -> None:
     left_out = {"human.csv": (SkippedRows("the rating is no number", 3, 7),)}
     lines = alignment_output(found(), left_out).notes
     assert "human.csv: 3 rows left out: the rating is no number (3, first in line 7)." in lines
-    assert "1 of people's words are about what has no score: models 'C'." in lines
+    assert "1 rating without a score to compare with: models 'C'." in lines
 
 
-def test_too_few_ratings_are_not_to_be_trusted() -> None:
+def test_too_few_ratings_are_marked_as_unreliable() -> None:
     alignment = found(rated=12)
-    (doubt,) = [line for line in alignment_output(alignment, {}).sentences if line.startswith("No interval")]
+    (doubt,) = [line for line in alignment_output(alignment, {}).sentences if "is not reliable for" in line]
     assert doubt.endswith("(only 12 rated edits, at least 30 are needed).")
-    assert "not to be trusted" in shown(alignment)
+    assert "unreliable" in shown(alignment)
 
 
-def test_json_holds_all_of_it_and_no_nan() -> None:
+def test_json_is_complete_and_has_no_nan() -> None:
     alignment = found()
     findings = alignment_output(alignment, {})
     made = json.loads(json.dumps(findings.as_json(), allow_nan=False))
@@ -75,7 +77,7 @@ def test_json_holds_all_of_it_and_no_nan() -> None:
 
 
 def with_metrics(**noise: float) -> Alignment:
-    """What people said of 200 edits, and metrics that go with it with so much noise."""
+    """Return ratings of 200 edits, and metrics that equal them plus noise of the given size."""
     generator = np.random.default_rng(1)
     rows, said = [], []
     for model in ("A", "B"):
@@ -86,13 +88,13 @@ def with_metrics(**noise: float) -> Alignment:
     return align(said, metric_scores_from_rows(rows), resamples=400)
 
 
-def test_a_metric_is_called_best_only_where_that_is_decided() -> None:
+def test_a_metric_is_called_best_only_if_that_is_decided() -> None:
     (clear, *_) = alignment_output(with_metrics(good=1.0, bad=8.0, worse=9.0), {}).sentences
-    assert clear.startswith("Of 3 metrics, good goes best with people's overall over samples, within each of 2 models")
+    assert clear.startswith("Of 3 metrics, good has the highest correlation with people's overall over samples, within")
     alike = with_metrics(first=3.0, second=3.0, bad=30.0)
     (open_, *_) = alignment_output(alike, {}).sentences
     assert open_.startswith(
-        "It is not decided which of 3 metrics goes best with people's overall over samples, within each of 2 models"
+        "It is not decided which of 3 metrics has the highest correlation with people's overall over samples, within"
     )
-    assert ": first and second cannot be told apart (Spearman 0." in open_
+    assert "Candidates: first and second (Spearman 0." in open_
     assert set(indistinguishable_from_best(alike.rating_alignments[0].metric_alignments)) == {"first", "second"}

@@ -1,4 +1,4 @@
-"""Sentences about stopping that a reader can quote."""
+"""Tests of the sentences and table about early stopping."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ STANDINGS = (
 FOUND = StoppingOutcome(
     StoppingRule(), "S", SETTLED, "A", (), ("A", "B\x1b"), (), (), 1950, 27000, 90, 900, STANDINGS, Digits()
 )
-TOOK = "That took 90 of 900 samples and 1,950 of 27,000 answers (7.2 %), at a risk of 5 % to "
+USED = "Used 90 of 900 samples and 1,950 of 27,000 answers (7.2 %). The risk of a wrong decision is at most 5 %"
+LOOKS = "regardless of how often results were checked."
 
 
 def said(outcome: StoppingOutcome) -> str:
@@ -31,34 +32,32 @@ def said(outcome: StoppingOutcome) -> str:
     return sentence
 
 
-def test_who_is_best() -> None:
-    rest = f"{TOOK}decide falsely, however often one looked."
-    assert said(FOUND) == f"A is the best of 2 models on S. {rest}"
+def test_the_best_model() -> None:
+    assert said(FOUND) == f"A is the best of 2 models in S. {USED}, {LOOKS}"
     within = replace(FOUND, rule=StoppingRule(margin=1.5), reason=WITHIN_MARGIN)
     assert said(within) == (
-        "A is the best of 2 models on S within 1.5 points: none is further ahead. "
-        f"{TOOK}decide falsely (margin 1.5), however often one looked."
+        f"A is the best of 2 models in S within 1.5 points: no model leads it by more. {USED} (margin 1.5), {LOOKS}"
     )
 
 
-def test_who_may_be_best() -> None:
+def test_candidates_for_the_best_model() -> None:
     left = replace(FOUND, best=None, undecided=("A", "B\x1b"), reason=OUT_OF_SAMPLES)
-    assert said(left).startswith(r"Who is best on S is not decided between A and B\x1b. That")
-    assert "is not decided yet between" in said(replace(left, reason=NOT_FINISHED))
+    assert said(left).startswith(r"The best model in S is not decided. Candidates: A and B\x1b. Used")
+    assert "is not decided yet. Candidates:" in said(replace(left, reason=NOT_FINISHED))
 
 
-def test_the_order() -> None:
+def test_the_ranking() -> None:
     ranked = replace(FOUND, rule=StoppingRule(RANKING))
-    assert said(ranked).startswith(r"On S the order of 2 models is decided: A, B\x1b. That")
+    assert said(ranked).startswith(r"The ranking of 2 models in S is decided: A, B\x1b. Used")
     equal = (("A", "B\x1b"),)
     within = replace(ranked, rule=StoppingRule(RANKING, margin=2.0), reason=WITHIN_MARGIN, equal_pairs=equal)
-    words = r"decided within 2 points: A, B\x1b, where these count as equal: A and B\x1b. That"
+    words = r"decided within 2 points: A, B\x1b. These count as equal: A and B\x1b. Used"
     assert words in said(within)
     left = replace(ranked, reason=OUT_OF_SAMPLES, best=None, open_pairs=(("A", "B\x1b"),))
-    assert r"of 2 models is not decided: open is A and B\x1b. That" in said(left)
+    assert r"of 2 models in S is not decided. Undecided pairs: A and B\x1b. Used" in said(left)
 
 
-def test_the_table_shows_what_is_known() -> None:
+def test_unknown_values_are_shown_as_dashes_or_left_empty() -> None:
     (grid,) = early_stopping_output(FOUND).tables
     assert grid.rows == [
         ["A", "best", "90", "1,350", "80.00", "", ""],

@@ -1,4 +1,4 @@
-"""What an export holds is what the run holds, and nothing in it is a command."""
+"""Tests that an export holds the data of its run, without formulas or control characters."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_the_scores_are_the_scorecards_cells(small_run: Run, exported: Path) -> 
     assert read["value"].to_list() == pytest.approx(scores["value"].to_list())
 
 
-def test_the_leaderboard_has_what_a_page_needs(small_run: Run, exported: Path) -> None:
+def test_the_leaderboard_has_ranks_scores_and_weights(small_run: Run, exported: Path) -> None:
     card = score(small_run, resamples=200)
     board = json.loads((exported / "leaderboard.json").read_text())
     assert (board["schema"], board["version"]) == ("creval-leaderboard", 1)
@@ -93,7 +93,7 @@ def test_every_file_and_column_is_described(exported: Path) -> None:
             assert column in COLUMNS or column in ("category", "dimension")
 
 
-def test_hostile_names_stay_names(tmp_path: Path) -> None:
+def test_hostile_names_are_escaped(tmp_path: Path) -> None:
     bench = write_miniature(tmp_path / "bench", samples=9, models=dict.fromkeys(EVIL, (0.7,) * 3))
     replay(open_benchmark(bench), bench / "answers", tmp_path / "run")
     with open_run(tmp_path / "run") as run:
@@ -137,7 +137,7 @@ def test_formulas_get_an_apostrophe_and_numbers_do_not() -> None:
     assert found["number"].to_list() == frame["number"].to_list()
 
 
-def test_frames_below_each_other_are_one_file(tmp_path: Path) -> None:
+def test_frames_are_concatenated_in_one_file(tmp_path: Path) -> None:
     parts = [polars.DataFrame({"n": [1, 2], "t": ["a", None]}), polars.DataFrame({"n": [3], "t": ["c"]})]
     seen: list[int] = []
     write_frames(parts, tmp_path, "all", seen.append)
@@ -147,7 +147,7 @@ def test_frames_below_each_other_are_one_file(tmp_path: Path) -> None:
     assert {path.name for path in tmp_path.iterdir()} == {"all.parquet", "all.csv"}
 
 
-def test_chunks_change_nothing(small_run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_chunks_do_not_change_the_result(small_run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     card = score(small_run, resamples=100, models=("Keeper",))
     whole = polars.concat(frames.iter_verdict_frames(small_run, card))
     monkeypatch.setattr(frames, "_CHUNK", 100)
@@ -157,7 +157,7 @@ def test_chunks_change_nothing(small_run: Run, monkeypatch: pytest.MonkeyPatch) 
     assert set(whole["model"]) == {"Keeper"}
 
 
-def test_an_export_is_replaced_and_nothing_else(small_run: Run, tmp_path: Path) -> None:
+def test_only_an_earlier_export_is_replaced(small_run: Run, tmp_path: Path) -> None:
     card = score(small_run, resamples=100)
     out = tmp_path / "out"
     export_run(small_run, card, out, resamples=100)
@@ -171,7 +171,7 @@ def test_an_export_is_replaced_and_nothing_else(small_run: Run, tmp_path: Path) 
     other = tmp_path / "thesis"
     other.mkdir()
     (other / "README.md").write_text("my thesis")
-    with pytest.raises(CrevalError, match="holds other things"):
+    with pytest.raises(CrevalError, match="is not empty and is not an export"):
         export_run(small_run, card, other, resamples=100)
     assert [path.name for path in other.iterdir()] == ["README.md"]
     export_run(small_run, card, other, resamples=100, force=True)

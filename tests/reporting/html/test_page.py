@@ -1,4 +1,4 @@
-"""The page of a run."""
+"""Tests of the HTML report."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from tests.serving import serving
 
 
 class Reader(HTMLParser):
-    """What a browser would make of a page: tags that are open and not closed, and its words."""
+    """Parser that collects the open tags, the attributes and the text of a page."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -70,21 +70,21 @@ def test_scores_images_and_answers(small_run: Run) -> None:
         value = card.cell(model, "S").value
         assert value is not None
         assert f"{value:.2f}" in found.text
-    assert found.text.count("questions, with answers and the judge's words") == 6
-    assert found.tags.count("img") == 6, "the sources; a recording has no pictures of edits"
+    assert found.text.count("questions with answers and explanations") == 6
+    assert found.tags.count("img") == 6, "the sources; recorded answers come without images of edits"
     assert found.tags.count("svg") == 4
     assert "not asked" not in found.text
     for words in (
-        "Where each model is strong and weak",
-        "Where questions of weight 3 failed",
-        "Careful's edits 18 18 all of them",
+        "Strengths and weaknesses",
+        "Failed questions of weight 3",
+        "edits of Careful 18 18 all",
         "recorded:answers",
     ):
         assert words in found.text
     assert "benchmark_folder" not in found.text
 
 
-def test_images_are_inside_or_linked(tmp_path: Path) -> None:
+def test_images_are_embedded_or_linked(tmp_path: Path) -> None:
     build_touchstone(tmp_path / "a #?%b", 4, 1, edits=tmp_path / "edits", editors=["lazy", "clumsy"])
     bench = open_benchmark(tmp_path / "a #?%b")
     edits = [tmp_path / "edits" / name for name in ("lazy", "clumsy")]
@@ -99,8 +99,8 @@ def test_images_are_inside_or_linked(tmp_path: Path) -> None:
     assert all(source.startswith("data:image/jpeg;base64,") for source in inside.sources)
     assert len(inside.sources) == 12 - 2
     assert f"cannot be opened: {broken[0].name}" in inside.text
-    assert f"absent: {broken[1].name}" in inside.text
-    assert "lazy's edits 4 1" in inside.text
+    assert f"missing: {broken[1].name}" in inside.text
+    assert "edits of lazy 4 1" in inside.text
     assert "../a%20%23%3F%25b/image/" in "".join(linked.sources)
 
 
@@ -109,7 +109,7 @@ def test_samples_are_of_different_groups(small_run: Run) -> None:
     assert len({small_run.samples[name].tags["dimension"] for name in chosen}) == 6
 
 
-def test_whatever_texts_hold_stays_text(tmp_path: Path) -> None:
+def test_hostile_texts_are_escaped(tmp_path: Path) -> None:
     evil = "<script>alert(1)</script>\x1b[31m\" onload='x' {{7*7}}"
     bench = write_miniature(tmp_path / "bench", samples=9)
     for path in [bench / "bench" / "instruction.json", *bench.rglob("questions_all/*/*.json")]:
@@ -122,7 +122,7 @@ def test_whatever_texts_hold_stays_text(tmp_path: Path) -> None:
         text = report_page(run, score(run, resamples=100), 100)
     found = read(text)
     assert "b" not in found.tags
-    assert found.tags.count("script") == 1, "its own"
+    assert found.tags.count("script") == 1, "only the page's own script"
     assert not {name for name in found.names if name.startswith("on")}
     assert all(source.startswith("data:image/jpeg") for source in found.sources)
     assert "\x1b" not in text
@@ -131,7 +131,7 @@ def test_whatever_texts_hold_stays_text(tmp_path: Path) -> None:
     assert "default-src 'none'" in text
 
 
-def test_one_model_and_none(tmp_path: Path) -> None:
+def test_one_model_and_no_scores(tmp_path: Path) -> None:
     bench = write_miniature(tmp_path / "bench", samples=3, models={"Only": (0.8, 0.8, 0.8)})
     replay(open_benchmark(bench), bench / "answers", tmp_path / "run")
     with open_run(tmp_path / "run") as run:
@@ -173,11 +173,11 @@ def test_other_models(tmp_path: Path, model: str, words: tuple[str, ...]) -> Non
     for part in words:
         assert part in found.text
     assert "prompt" in found.text
-    assert "Every picture that was made is there" in found.text
+    assert "No image file is missing." in found.text
 
 
 def test_the_released_answers(tmp_path: Path) -> None:
-    """Five models without pictures of edits: complete, and it says what is absent."""
+    """Five models without images of edits: the page is complete and lists the missing images."""
     release = shared_data.creval_release()
     if release is None:
         pytest.skip("the authors' release is not here")
@@ -187,18 +187,18 @@ def test_the_released_answers(tmp_path: Path) -> None:
     found = read(text)
     assert len(text) < 15e6
     for name in ("Bagel", "Flux1-Kontext-dev", "OmniGen2", "gpt-image-1"):
-        assert f"{name}'s edits 904 904 all of them" in found.text
-    assert "sources 904" in found.text
-    assert found.text.count("questions, with answers and the judge's words") == 18
+        assert f"edits of {name} 904 904 all" in found.text
+    assert "source images 904" in found.text
+    assert found.text.count("questions with answers and explanations") == 18
     with open_run(tmp_path / "run") as run:
         some = score(run, resamples=100, subset="paper", models=("Bagel", "OmniGen2"))
         found = read(report_page(run, some, 100, samples_per_section=0))
-    assert "Bagel's edits 874 874 all of them" in found.text
+    assert "edits of Bagel 874 874 all" in found.text
     assert "gpt-image-1" not in found.text
 
 
-def test_how_edits_came_about_and_what_they_cost(tmp_path: Path) -> None:
-    """Steps and candidates, the one that was picked, plans, refusals, and costs."""
+def test_edit_histories_and_costs(tmp_path: Path) -> None:
+    """Steps, candidates, the picked candidate, plans, refusals, and costs."""
     bench = tmp_path / "bench"
     build_touchstone(bench, 3, 1)
     names = [sample.id for sample in open_benchmark(bench).dataset.samples]
@@ -217,18 +217,18 @@ def test_how_edits_came_about_and_what_they_cost(tmp_path: Path) -> None:
         found = read(report_page(run, score(run, resamples=100), 100))
         steps = sum(len(sample.steps) for sample in run.samples.values())
     assert found.text.count("refused: content filter: not this") == 3
-    assert "Edits that are not there" in found.text
+    assert "Missing edits" in found.text
     for name in ("steps", "best", "planned"):
-        assert found.text.count(f"How {name}'s edit came about") == 3
-    assert "How once's edit" not in found.text
+        assert found.text.count(f"Steps of the edit by {name}") == 3
+    assert "Steps of the edit by once" not in found.text
     assert found.tags.count("img") == 3 * 5 + steps + 6
     assert found.text.count(", picked") == 3
     assert "<script>alert(1)</script>" in found.text
     assert "alert(1)" not in "".join(found.sources)
-    assert "What each cost" in found.text
+    assert "Cost per edit" in found.text
     assert "touchstone:lazy best-of:2 3 2 helpers 6 1.00 USD" in found.text
     assert "at 2 times the cost" in found.text
 
 
-def test_a_page_without_makers_has_no_costs(small_run: Run) -> None:
-    assert "What each cost" not in report_page(small_run, score(small_run, resamples=100), 100)
+def test_a_page_without_provenance_has_no_costs(small_run: Run) -> None:
+    assert "Cost per edit" not in report_page(small_run, score(small_run, resamples=100), 100)

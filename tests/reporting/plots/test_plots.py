@@ -1,4 +1,4 @@
-"""Plots: what is drawn is what the scorecard says, whatever models are called."""
+"""Tests that plots show the values of the scorecard, also with hostile model names."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ EVIL = (
 
 
 def made(models: int = 3, seed: int = 1) -> Scorecard:
-    """Systems that differ by five points, over CREval's nine dimensions."""
+    """Return models that differ by five points, over CREval's nine dimensions."""
     chance = np.random.default_rng(seed)
     level = 60 + 5.0 * np.arange(models)[:, None, None]
     values = np.clip(level + chance.normal(0, 8, (models, 72, 3)), 0, 100)
@@ -99,12 +99,12 @@ def texts(figure: Figure) -> list[str]:
 
 
 def drawn(figure: Figure) -> list[Any]:
-    """Its axes, whatever part of it they are in."""
+    """Return the axes of all subfigures."""
     return [axes for part in figure.subfigs for axes in part.axes]
 
 
 def marks(axes: Any) -> set[tuple[float, float]]:
-    """The places of all marks, to the sixth decimal."""
+    """Return the positions of all marks, rounded to six decimals."""
     return {
         (round(float(x), 6), round(float(y), 6))
         for line in axes.lines
@@ -119,7 +119,7 @@ def value(card: Scorecard, *place: str) -> float:
     return round(found, 6)
 
 
-def test_a_forest_holds_every_cell_in_order_and_joins_who_cannot_be_told_apart() -> None:
+def test_a_forest_shows_every_cell_in_order_and_joins_models_without_significant_differences() -> None:
     card = made(4)
     axes = drawn(plots.forest(card))
     assert [one.get_title().split(":")[0] for one in axes] == ["S", "IF", "VC", "VQ"]
@@ -148,7 +148,7 @@ def test_a_forest_holds_every_cell_in_order_and_joins_who_cannot_be_told_apart()
     assert [list(line.get_ydata()) for line in thick] == [[0.75, 2.25]]
 
 
-def test_a_radar_holds_every_group_and_says_where_its_centre_lies() -> None:
+def test_a_radar_shows_every_group_and_states_the_value_at_its_centre() -> None:
     card = made(3)
     figure = plots.radar(card)
     axes = drawn(figure)
@@ -172,17 +172,19 @@ def test_a_radar_holds_every_group_and_says_where_its_centre_lies() -> None:
         ([35, 89], (30, 90)),
     ],
 )
-def test_a_circle_begins_and_ends_at_round_numbers(values: Sequence[float], expected: tuple[float, float]) -> None:
+def test_the_centre_and_edge_of_a_circle_are_round_numbers(
+    values: Sequence[float], expected: tuple[float, float]
+) -> None:
     low, high = radial_range(made(1), "IF", [[ScoreEstimate(v, None, None, 1, 1) for v in values]])
     assert (low, high) == expected
     assert 1 < len(ring_values(low, high)) <= 6
 
 
-def test_no_ring_lies_in_the_centre_and_one_on_the_edge() -> None:
+def test_rings_exclude_the_centre_and_include_the_edge() -> None:
     assert ring_values(0.3, 0.7) == [0.4, 0.5, 0.6, 0.7]
 
 
-def test_of_many_groups_one_panel_with_names_along_the_spokes() -> None:
+def test_many_groups_give_one_panel_with_names_along_the_spokes() -> None:
     tasks = tuple(f"{n} a task with a name" for n in range(1, 32))
     card = ScoreSchema(
         (Metric("AES", "aesthetic", 0, 1), Metric("PF", "following", 0, 1)),
@@ -200,7 +202,7 @@ def test_of_many_groups_one_panel_with_names_along_the_spokes() -> None:
     assert np.isnan(gap.get_ydata()[4])
 
 
-def test_groups_hold_every_model_in_every_group() -> None:
+def test_groups_show_every_model_in_every_group() -> None:
     card = made(3)
     axes = drawn(plots.groups(card, "category", metrics=["VC"]))
     assert len(axes) == 1
@@ -210,7 +212,7 @@ def test_groups_hold_every_model_in_every_group() -> None:
     assert [label.get_text() for label in axes[0].get_yticklabels()] == list(groups)
 
 
-def test_the_plane_names_models_in_one_place_without_covering_names() -> None:
+def test_the_plane_labels_equal_points_without_overlaps() -> None:
     card = made(1)
     twice = replace(
         card.table,
@@ -233,14 +235,14 @@ def test_the_plane_names_models_in_one_place_without_covering_names() -> None:
     assert all(a.overlap(b) == 0 for n, a in enumerate(boxes) for b in boxes[:n])
 
 
-def test_complexity_runs_from_the_first_group_to_the_last_with_bands() -> None:
+def test_complexity_draws_lines_over_all_groups_with_bands() -> None:
     card = complexities()
     axes = drawn(plots.complexity(card))
     assert [one.get_title().split(":")[0] for one in axes] == ["O", "IF", "IP", "PQ"]
     for name in card.models:
         expected = {(float(n), value(card, name, "O", f"C{n + 1}")) for n in range(3)}
         assert expected <= marks(axes[0])
-    assert len(axes[0].collections) == 2, "a band a model"
+    assert len(axes[0].collections) == 2, "one band per model"
     lows = axes[0].collections[0].get_paths()[0].vertices[:, 1]
     assert card.cell(card.models[0], "O", "C1").low == pytest.approx(lows.max(), abs=1.5)
     (zero,) = {
@@ -251,7 +253,7 @@ def test_complexity_runs_from_the_first_group_to_the_last_with_bands() -> None:
     assert zero == 0
 
 
-def test_repeats_show_what_was_observed_and_what_follows() -> None:
+def test_repeats_show_observed_and_extrapolated_values() -> None:
     found = RepeatVariation({"IF": np.zeros((1, 8))}, {"IF": {1: 2.0, 2: 1.5}}, {"IF": 2.0})
     (axes,) = drawn(plots.repeat_variation(found, COMPLEX_EDIT))
     assert marks(axes) == {(1.0, 2.0), (2.0, 1.5)}
@@ -260,7 +262,7 @@ def test_repeats_show_what_was_observed_and_what_follows() -> None:
     assert curve.get_ydata()[at] == pytest.approx(found.variation("IF", 20), rel=1e-6)
 
 
-def test_fields_of_best_models_fill_the_triangle_as_the_weights_say() -> None:
+def test_regions_of_best_models_fill_the_triangle() -> None:
     values = np.array([[80.0, 60, 70], [60, 80, 70], [50, 50, 90], [80, 60, 70], [10, 10, 10]])
     fields = best_regions(values)
     assert [len(field) > 0 for field in fields] == [True, True, True, False, False]
@@ -278,7 +280,7 @@ def test_fields_of_best_models_fill_the_triangle_as_the_weights_say() -> None:
         assert share == pytest.approx(wins[name], abs=0.03)
 
 
-def test_whatever_models_are_called_it_is_shown_as_it_is() -> None:
+def test_hostile_model_names_are_shown_literally() -> None:
     card = made(len(EVIL))
     named = build_scorecard(replace(card.table, models=EVIL), resamples=200)
     for kind, figure in all_kinds(named).items():
@@ -287,14 +289,14 @@ def test_whatever_models_are_called_it_is_shown_as_it_is() -> None:
         words = " ".join("".join(element.itertext()) for element in root.iter())
         assert "\x1b" not in svg
         assert "<script" not in svg
-        if kind in ("forest", "plane"):  # which show all
+        if kind in ("forest", "plane"):  # these show all models
             for name in ("$x$ \\frac{", "_a", "^", "{}%&#~", "\\x1b[31m\\u202e\ufffd", "#1b1b1d"):
                 assert name in words, kind
             assert 'id="p0123456789"' in words, kind
     assert len(set(model_labels(EVIL, 20, 2).values())) == len(EVIL)
 
 
-def test_long_names_keep_both_ends_and_are_broken_where_parts_end() -> None:
+def test_long_names_keep_both_ends_and_break_between_parts() -> None:
     assert shorten_middle("abcdefghij", 5) == "abc…j"
     assert wrap_label("qwen-image-edit_output_edit-2509", 20) == "qwen-image-edit_\noutput_edit-2509"
     assert wrap_label("Informational & Narrative Expression", 16, 3).count("\n") == 2
@@ -302,21 +304,21 @@ def test_long_names_keep_both_ends_and_are_broken_where_parts_end() -> None:
 
 
 def test_a_page_sets_a_plots_title_and_caption_itself(small_run: Run, tmp_path: Path) -> None:
-    """The element leaves them out, and the room for them; a file has both."""
+    """The SVG element has neither title nor caption, nor space for them. A file has both."""
     made = plots.radar(score(small_run, resamples=100), about="Of 18 samples. ")
-    assert plots.caption(made).startswith("Of 18 samples. Each panel says")
+    assert plots.caption(made).startswith("Of 18 samples. The title of each panel")
     found = plots.figure_svg(made)
-    assert "Each panel" in found.partition("</desc>")[0]
-    assert "Each panel" not in found.partition("</desc>")[2]
+    assert "of each panel" in found.partition("</desc>")[0]
+    assert "of each panel" not in found.partition("</desc>")[2]
     assert "By dimension: " not in found.partition("</desc>")[2]
     plots.save_figure(made, tmp_path / "radar.svg")
     whole = (tmp_path / "radar.svg").read_text(encoding="utf-8")
-    assert "Each panel" in whole.partition("</desc>")[2]
+    assert "of each panel" in whole.partition("</desc>")[2]
     assert "By dimension: " in whole.partition("</desc>")[2]
     views = [re.findall(r'viewBox="0 ([0-9.]+) [0-9.]+ ([0-9.]+)"', svg)[0] for svg in (found, whole)]
     (top, height), (nothing, full) = ((float(a), float(b)) for a, b in views)
     assert nothing == 0
-    assert top == pytest.approx(0.3 * 72), "the title's line"
+    assert top == pytest.approx(0.3 * 72), "the height of the title"
     assert 0 < top + height < full
 
 
@@ -333,7 +335,7 @@ def test_a_page_can_hold_several_plots(small_run: Run) -> None:
     assert set(re.findall(r'(?:href="#|url\(#)([^")]+)', "".join(found))) <= set(ids)
     assert "<title id" in found[0]
     assert "judge recorded:answers, 18 samples" in found[0]
-    assert "S overall: Careful" in found[0], "the values, for those who cannot see them"
+    assert "S overall: Careful" in found[0], "the values as text for screen readers"
     assert "A title &amp; more</title>" in found[2]
     assert "Words &lt;here&gt;</desc>" in found[2]
     for svg in found:
@@ -349,7 +351,7 @@ def test_a_page_can_hold_several_plots(small_run: Run) -> None:
         assert min(sizes) >= 8
 
 
-def test_the_same_plot_is_the_same_file(tmp_path: Path) -> None:
+def test_equal_plots_give_equal_files(tmp_path: Path) -> None:
     card = made(3)
     for suffix in (".svg", ".png", ".pdf"):
         for name in ("one", "two"):
@@ -361,8 +363,8 @@ def test_the_same_plot_is_the_same_file(tmp_path: Path) -> None:
     assert "<?xml" in (tmp_path / "one.svg").read_text()
 
 
-def test_colours_are_seen_on_white_and_on_black() -> None:
-    """WCAG 1.4.11: graphics have a contrast of 3 to 1."""
+def test_colours_have_contrast_on_white_and_on_black() -> None:
+    """WCAG 1.4.11 requires a contrast of 3:1 for graphics."""
 
     def light(colour: str) -> float:
         linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in to_rgb(colour)]
@@ -373,20 +375,20 @@ def test_colours_are_seen_on_white_and_on_black() -> None:
         assert (light(colour) + 0.05) / (light("#121212") + 0.05) >= 3
 
 
-def test_what_cannot_be_drawn_is_said_with_what_to_do() -> None:
+def test_errors_say_why_nothing_can_be_drawn_and_what_to_do() -> None:
     card = made(1)
-    with pytest.raises(CrevalError, match="one model"):
+    with pytest.raises(CrevalError, match="at least two models"):
         plots.ternary(analyse_sensitivity(card))
-    with pytest.raises(CrevalError, match=r"no levels of complexity.*groups` draws"):
+    with pytest.raises(CrevalError, match=r"no level `complexity`.*groups` draws"):
         plots.complexity(card)
     with pytest.raises(CrevalError, match="no level 'dimensoin'; did you mean 'dimension'"):
         plots.radar(card, "dimensoin")
-    with pytest.raises(CrevalError, match="needs 3: give `level`, one of: category, dimension"):
+    with pytest.raises(CrevalError, match=r"needs at least 3\. Give `level`, one of: category, dimension"):
         plots.radar(card, "overall")
     with pytest.raises(CrevalError, match="no metric 'IFF'"):
         plots.forest(card, metrics=["IFF"])
     lone = over(COMPLEX_EDIT.with_levels((OVERALL,)), {}, np.full((1, 6, 3), 5.0))
-    with pytest.raises(CrevalError, match="in no groups"):
+    with pytest.raises(CrevalError, match="have no groups to compare"):
         plots.groups(lone)
     empty = over(COMPLEX_EDIT.with_levels((OVERALL,)), {}, np.full((1, 6, 3), np.nan))
     for draw in (plots.forest, plots.plane):
@@ -394,7 +396,7 @@ def test_what_cannot_be_drawn_is_said_with_what_to_do() -> None:
             draw(empty)
 
 
-def test_empty_cells_and_missing_intervals_are_shown_as_such() -> None:
+def test_empty_cells_and_missing_intervals_are_marked() -> None:
     card = made(2)
     values = card.table.values[:, :3].copy()
     values[1, :, 1] = np.nan
@@ -412,21 +414,21 @@ def test_empty_cells_and_missing_intervals_are_shown_as_such() -> None:
     )
     figure = plots.forest(few)
     assert "no value" in texts(figure)
-    assert any("Hollow: no interval" in text.replace("\n", " ") for text in texts(figure))
+    assert any("Hollow marks: no interval" in text.replace("\n", " ") for text in texts(figure))
     hollow = [line for line in drawn(figure)[0].lines if line.get_markerfacecolor() == "none"]
     assert hollow
-    assert any("not shown: B" in text.replace("\n", " ") for text in texts(plots.plane(few)))
+    assert any("Not shown, without a value: B" in text.replace("\n", " ") for text in texts(plots.plane(few)))
 
 
-def test_only_as_many_models_as_can_be_told_apart() -> None:
+def test_a_radar_shows_a_limited_number_of_models() -> None:
     card = made(12)
     figure = plots.radar(card)
-    assert any("Of 12 models the first 6" in text.replace("\n", " ") for text in texts(figure))
+    assert any("The first 6 of 12 models" in text.replace("\n", " ") for text in texts(figure))
     shown = {text for text in texts(figure) if text in card.models}
     assert shown == set(card.models[:6])
 
 
-def test_operations_show_also_what_never_occurs() -> None:
+def test_unused_operations_are_shown() -> None:
     counts = {"Text $x$ and Symbols": {"Add Text": 3, "Remove Text": 0}, "Lighting": {"Adjust": 1}}
     drawn = plots.operation_counts(counts)
     words = [text.get_text() for text in drawn.findobj(Text) if isinstance(text, Text)]
@@ -436,7 +438,7 @@ def test_operations_show_also_what_never_occurs() -> None:
 
 
 @pytest.mark.parametrize("group", ["Contextualization", "Informational & Narrative Expression", "a b c", "x" * 80])
-def test_labels_of_a_radar_are_never_broken_inside_a_word(group: str) -> None:
+def test_radar_labels_are_not_broken_inside_words(group: str) -> None:
     shown = wrap_words(group, 16, 3)
     assert len(shown.split("\n")) <= 3
     assert shown.replace("\n", " ") == shorten_middle(group, 30) if " " not in group else group

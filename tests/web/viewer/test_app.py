@@ -320,7 +320,7 @@ def test_how_edits_came_about_and_which_are_not_there(tmp_path: Path) -> None:
     assert {answer.headers["content-type"] for answer in images} == {"image/png"}
     assert "Cost of an edit by each model" in start
     assert "touchstone:lazy best-of:2 2 2 helpers 6 1.00 USD" in start
-    assert "once lacks 1 edit: 1 refused (content filter: not this)." in start
+    assert "once has 1 missing edit: 1 refused (content filter: not this)." in start
     assert "made by touchstone:lazy, direct: 0.50 USD and" in model
     assert f"Missing edits sample status reason {names[0]} refused content" in model
 
@@ -341,7 +341,7 @@ def test_each_way_of_not_being_there(tmp_path: Path) -> None:
         start = words(client.get("/").text)
     assert "Refused. content filter: no" in said
     assert "Not possible. in the benchmark, s.png does not exist" in said
-    assert "lacks 1 edit: 1 impossible (in the benchmark, s.png does not exist)." in start
+    assert "has 1 missing edit: 1 impossible (in the benchmark, s.png does not exist)." in start
 
 
 def test_no_edit_is_said_where_there_is_none(tmp_path: Path) -> None:

@@ -1,1 +1,1 @@
-"""Output of each analysis command: sentences, tables and JSON."""
+"""Output of each analysis command: sentences, tables, notes and JSON."""

@@ -1,4 +1,4 @@
-"""How far judges, or repeats, agree."""
+"""Output of `creval agree`: agreement between judges or repeats."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ _PERCENT, _KAPPA = Digits(2, 1), Digits(3, 3)
 def agreement_output(
     table: AnswerTable, agreements: Mapping[tuple[str, str], Agreement], distance: str | None = None
 ) -> CommandOutput:
-    """Agreement over everything, by metric, and by metric and group."""
-    heads = ["metric", "group", "questions", "percent", "Cohen", "Fleiss", "alpha"]
+    """Return agreement overall, by metric, and by metric and group."""
+    heads = ["metric", "group", "questions", "percent", "Cohen's kappa", "Fleiss' kappa", "alpha"]
     rows: list[Row] = [
         [
             metric,
@@ -35,12 +35,12 @@ def agreement_output(
     ]
     scale = distance or table.default_distance
     notes = [
-        "percent: pairs of answers that are the same; Cohen: the mean over pairs of voices; "
-        "Fleiss: over questions that all answered; alpha: Krippendorff's, "
-        f"{scale}; in brackets 95 % intervals over samples."
+        "percent: share of equal answers among all pairs of answers to a question. Cohen's kappa: mean over pairs of "
+        "judges or repeats. Fleiss' kappa: over questions that all of them answered. alpha: Krippendorff's, "
+        f"{scale}. In brackets: 95 % intervals over samples."
     ]
     if table.reworded:
-        notes.append(f"{table.reworded:,} questions are worded differently and left out.")
+        notes.append(f"{table.reworded:,} questions are left out because their wording differs between the runs.")
     groups = [{"metric": metric, "group": group, **one._asdict()} for (metric, group), one in agreements.items()]
     data = {"distance": scale, "voices": list(table.voices), "unlike": table.reworded, "groups": groups}
     whole = next(iter(agreements.values()))
@@ -49,10 +49,10 @@ def agreement_output(
 
 def _agreement_sentence(table: AnswerTable, agreements: Agreement) -> str:
     voices = [escape_control(name) for name in table.voices]
-    names = f"{len(voices)} voices" if len(voices) > 4 else join_names(voices)
+    names = f"{len(voices)} judges or repeats" if len(voices) > 4 else join_names(voices)
     if agreements.percent is None:
-        return f"{names} answered no question together."
+        return f"No question was answered by more than one of {names}."
     ends = agreements.alpha_ends
     range_ = "" if None in ends else f", 95 % interval {ends[0]:.3f} to {ends[1]:.3f}"
     alpha = "" if agreements.alpha is None else f" (Krippendorff's alpha {agreements.alpha:.3f}{range_})"
-    return f"{names} agree in {agreements.percent:.1f} % of {agreements.items:,} answers{alpha}."
+    return f"{names} agree on {agreements.percent:.1f} % of {agreements.items:,} questions{alpha}."

@@ -1,4 +1,4 @@
-"""Scores held against people: sentences to quote, tables, and all of it for another program."""
+"""Output of `creval align`: agreement of scores with human ratings, as sentences, tables and JSON."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ from creval.stats.intervals import NO_ESTIMATE, Estimate
 _CORRELATIONS = {"pearson": "Pearson", "spearman": "Spearman", "kendall": "Kendall"}
 _CORRELATION = Digits(3, 2)
 _PERCENT = Digits(1, 1)
-_CEILING_LABEL = "one person against the others"
+_CEILING_LABEL = "one person vs. the others"
 _MAX_NAMES = 5
 
 
 def alignment_output(alignment: Alignment, left_out: Mapping[str, tuple[SkippedRows, ...]]) -> CommandOutput:
-    """How automatic scores go with what people said; rows of files were `skipped_rows`."""
+    """Return how automatic scores correlate with human ratings. `left_out` are the unusable rows of each file."""
     sentences = [one for target in alignment.rating_alignments for one in _sentences(target)]
     return CommandOutput(
         sentences,
@@ -41,7 +41,7 @@ def alignment_output(alignment: Alignment, left_out: Mapping[str, tuple[SkippedR
 
 
 def _sentences(target: RatingAlignment) -> Iterator[str]:
-    """What was found of one thing that people said."""
+    """Yield the findings for one kind of human ratings."""
     yield _agreement_sentence(target)
     yield from _preference_sentences(target)
     yield from _prediction_sentences(target)
@@ -49,48 +49,47 @@ def _sentences(target: RatingAlignment) -> Iterator[str]:
 
 
 def _agreement_sentence(target: RatingAlignment) -> str:
-    """Which metric goes best with people, over samples or, where there are none, over models."""
+    """Name the metric with the highest correlation, over samples or, if impossible, over models."""
     over = "samples" if any(_mean_spearman(held).value is not None for held in target.metric_alignments) else "models"
     there = [held for held in target.metric_alignments if _mean_spearman(held, over).value is not None]
     if over == "samples" and not _common_series(there):
-        # Nothing is best where no two are of the same models.
+        # Metrics without common models cannot be compared.
         there = [held for held in there if held.metric == target.main_metric] or there[:1]
     thing = f"people's {escape_control(target.metric)}"
     if not there:
-        return f"Nothing goes with {thing} or against it: there is too little of it, or no scatter."
+        return f"No metric can be correlated with {thing}: there are too few values, or they are all the same."
     where = f"over {pluralise(there[0].model_count, 'model')}"
     if over == "samples":
         within = "pairs of models" if target.is_preference else "models"
         series = len(there[0].over_samples.by_series)
         where = f"over samples, within each of {series} {within}"
         if series == 1:
-            where = f"over samples, within {within.replace('models', 'one model')}"
+            where = f"over samples, within {'one pair of models' if target.is_preference else 'one model'}"
     best = indistinguishable_from_best(there)
     shown = next(held for held in there if held.metric == best[0])
     mean = _mean_spearman(shown, over)
     value = f"Spearman {format_estimate(mean, _CORRELATION)}"
     name = escape_control(shown.metric)
     if len(there) == 1:
-        sentence = f"{name} goes {'against' if (mean.value or 0.0) < 0 else 'with'} {thing} {where}: {value}."
+        sentence = f"{name} correlates with {thing} {where}: {value}."
     elif len(best) == 1:
-        how = "against least" if (mean.value or 0.0) < 0 else "best with"
-        sentence = f"Of {len(there)} metrics, {name} goes {how} {thing} {where}: {value}."
+        sentence = f"Of {len(there)} metrics, {name} has the highest correlation with {thing} {where}: {value}."
     else:
         alike = join_names([escape_control(metric) for metric in best])
         values = [_mean_spearman(held, over).value or 0.0 for held in there if held.metric in best]
         ends = " to ".join(format_value(of(values), _CORRELATION) for of in (min, max))
         sentence = (
-            f"It is not decided which of {len(there)} metrics goes best with {thing} {where}: {alike} cannot be told "
-            f"apart (Spearman {ends})."
+            f"It is not decided which of {len(there)} metrics has the highest correlation with {thing} {where}. "
+            f"Candidates: {alike} (Spearman {ends})."
         )
     ceiling = target.ceiling and target.ceiling.over_samples.mean["spearman"]
     if over == "samples" and ceiling and ceiling.value is not None:
-        sentence += f" One person goes with the others at {format_estimate(ceiling, _CORRELATION)}."
+        sentence += f" One person compared with the others: {format_estimate(ceiling, _CORRELATION)}."
     return sentence
 
 
 def _common_series(aligned: Sequence[MetricAlignment]) -> set[str]:
-    """The models, or pairs of them, in which all metrics have a correlation over samples."""
+    """Return the models, or pairs of models, in which all metrics have a correlation over samples."""
     return set.intersection(*(set(one.over_samples.by_series) for one in aligned)) if aligned else set()
 
 
@@ -102,7 +101,7 @@ def _preference_sentences(target: RatingAlignment) -> Iterator[str]:
         return
     sentence = (
         f"{escape_control(target.main_metric)} prefers the edit that people prefer in "
-        f"{format_estimate(_in_percent(main.accuracy), _PERCENT)} % of the comparisons that people decide"
+        f"{format_estimate(_in_percent(main.accuracy), _PERCENT)} % of the comparisons without a tie between people"
     )
     if target.ceiling is not None and target.ceiling.accuracy.value is not None:
         sentence += f", one person in {format_estimate(_in_percent(target.ceiling.accuracy), _PERCENT)} %"
@@ -118,8 +117,8 @@ def _prediction_sentences(target: RatingAlignment) -> Iterator[str]:
         rated, scored = (sum(getattr(found, of) for found in trusted) for of in ("rated", "scored"))
         change = f"{gain:.0f} % narrower" if gain >= 0 else f"{-gain:.0f} % wider"
         yield (
-            f"With {escape_control(target.main_metric)} of {scored:,} edits beside people's "
-            f"{escape_control(target.metric)} of {rated:,}, the interval of a model's mean is {change}."
+            f"If {escape_control(target.main_metric)} scores of {scored:,} edits are used together with people's "
+            f"{escape_control(target.metric)} of {rated:,}, the interval of a model's mean rating is {change}."
         )
     doubtful: dict[str, list[str]] = {}
     for found in target.predictions:
@@ -127,11 +126,11 @@ def _prediction_sentences(target: RatingAlignment) -> Iterator[str]:
             doubtful.setdefault(found.unreliable_reason, []).append(escape_control(found.model))
     if doubtful:
         shown = "; ".join(f"{_abbreviate_names(models)} ({why})" for why, models in doubtful.items())
-        yield f"No interval of people's mean can be trusted for {shown}."
+        yield f"The interval of the mean rating is not reliable for {shown}."
 
 
 def _abbreviate_names(names: Sequence[str]) -> str:
-    """Names, the first few of many."""
+    """Join names. Only the first few of many are listed."""
     more = f" and {len(names) - _MAX_NAMES} more" if len(names) > _MAX_NAMES else ""
     return ", ".join(names[:_MAX_NAMES]) + more
 
@@ -141,39 +140,39 @@ def _weight_sentences(target: RatingAlignment) -> Iterator[str]:
         return
     best, apart = target.weights.best, target.weights.difference
     shown = ", ".join(f"{escape_control(n)} {format_estimate(w, Digits(2, 2))}" for n, w in best.items())
-    decided = "not decided"
+    decided = "not significant"
     if apart.low is not None and apart.high is not None:
-        decided = "better" if apart.low > 0 else "worse" if apart.high < 0 else "not decided"
+        decided = "better" if apart.low > 0 else "worse" if apart.high < 0 else "not significant"
     new, old = (format_value(of.value, _CORRELATION) for of in (target.weights.held_out, target.weights.current))
     value, ends, *_ = estimate_cell(apart, _CORRELATION, "+")
     yield (
-        f"The weights that go best with people's {escape_control(target.metric)} are {shown}. On samples "
-        f"that they were not found on they reach Pearson {new}, {escape_control(target.main_metric)} {old} "
+        f"The weights that agree best with people's {escape_control(target.metric)} are {shown}. On held-out samples "
+        f"they reach Pearson {new}, and {escape_control(target.main_metric)} {old} "
         f"(difference {value} {ends}: {decided})."
     )
 
 
 def _notes(alignment: Alignment, left_out: Mapping[str, tuple[SkippedRows, ...]]) -> Iterator[str]:
-    """What the numbers rest on, and what could not be used."""
+    """Yield notes on how correlations are computed and on unused rows."""
     yield (
-        "Over models: of their means, with the interval over models like them. Over samples: "
-        "within each model (for choices, within each two), averaged through Fisher's z, with the "
-        "interval over samples. All intervals are of 95 %."
+        "Over models: correlation of the models' means, with an interval over models. Over samples: correlation "
+        "within each model (for choices, within each pair of models), averaged with Fisher's z, with an interval "
+        "over samples. All intervals are 95 % intervals."
     )
     yield from unused_rating_sentences(left_out, alignment.unmatched)
     for said in alignment.rating_alignments:
         flat = sorted({name for held in said.metric_alignments for name in held.over_samples.skipped})
         if flat and any(held.over_samples.by_series for held in said.metric_alignments):
             yield (
-                f"{escape_control(said.metric)}: too few values, or nearly all the same, for a "
-                f"correlation over samples: {_abbreviate_names([escape_control(name) for name in flat])}."
+                f"{escape_control(said.metric)}: no correlation over samples, because there are too few values or "
+                f"nearly all are equal, for {_abbreviate_names([escape_control(name) for name in flat])}."
             )
 
 
 def unused_rating_sentences(
     left_out: Mapping[str, tuple[SkippedRows, ...]], unmatched: UnmatchedRatings
 ) -> Iterator[str]:
-    """What of files could not be used."""
+    """Yield sentences on rows of rating files that could not be used."""
     for path, reasons in left_out.items():
         if reasons:
             shown = "; ".join(f"{why} ({n:,}, first in line {line})" for why, n, line in reasons)
@@ -181,7 +180,7 @@ def unused_rating_sentences(
     if unmatched.ratings:
         both = (("models", unmatched.models), ("samples", unmatched.samples))
         words = "; ".join(f"{name} {_abbreviate_names([repr(one) for one in of])}" for name, of in both if of)
-        yield f"{unmatched.ratings:,} of people's words are about what has no score: {words}."
+        yield f"{pluralise(unmatched.ratings, 'rating')} without a score to compare with: {words}."
 
 
 def _alignment_tables(alignment: Alignment) -> Iterator[OutputTable]:
@@ -212,7 +211,7 @@ def _agreement_table(target: RatingAlignment) -> OutputTable:
         if target.ceiling.alpha.value is not None:
             caption = f"Krippendorff's alpha between people: {format_estimate(target.ceiling.alpha, _CORRELATION)}"
     return OutputTable(
-        ["metric", *heads, "right of\ntwo, %"],
+        ["metric", *heads, "pairwise\naccuracy, %"],
         rows,
         f"people's {target.metric}: {target.value_count:,} {words}{several}",
         caption,
@@ -236,11 +235,11 @@ def _prediction_table(target: RatingAlignment) -> OutputTable:
                 f"{found.scored:,}",
                 estimate_cell(found.classical, _PERCENT),
                 estimate_cell(found.predicted, _PERCENT),
-                "not to be trusted" if found.unreliable_reason else gain,
+                "unreliable" if found.unreliable_reason else gain,
             ]
         )
     heads = ["model", "rated", "scored", "ratings alone", f"with {target.main_metric}", "narrower"]
-    return OutputTable(heads, rows, f"people's mean {target.metric} of all edits, in percent")
+    return OutputTable(heads, rows, f"mean {target.metric} by people over all edits, in percent")
 
 
 def _wins_table(target: RatingAlignment, won: Mapping[str, WinRate], first: str) -> OutputTable:
@@ -248,8 +247,8 @@ def _wins_table(target: RatingAlignment, won: Mapping[str, WinRate], first: str)
         [name, *(estimate_cell(_in_percent(of), _PERCENT) for of in won[name])]
         for name in sorted(won, key=lambda name: -(won[name].people.value or 0.0))
     ]
-    heads = [first, "for people", f"for {target.main_metric}"]
-    return OutputTable(heads, rows, f"comparisons won by people's {target.metric}, in percent")
+    heads = [first, "by people", f"by {target.main_metric}"]
+    return OutputTable(heads, rows, f"comparisons won in people's {target.metric}, in percent")
 
 
 def _mean_spearman(aligned: MetricAlignment, over: str = "samples") -> Estimate:
@@ -261,7 +260,7 @@ def _in_percent(share: Estimate) -> Estimate:
 
 
 def _alignment_json(alignment: Alignment, left_out: Mapping[str, tuple[SkippedRows, ...]]) -> dict[str, Any]:
-    """Everything, unrounded: `people`, then what they said, then the metric."""
+    """Return all results, unrounded, under `people`, kind of rating and metric."""
     scores = alignment.scores
     return {
         "metrics": list(scores.metrics),

@@ -1,4 +1,4 @@
-"""What a built benchmark consists of, as a table."""
+"""Content of a built benchmark as a table."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from creval.reporting.output import CommandOutput, OutputTable, Row
 
 
 def operations_output(counts: Mapping[str, Mapping[str, int]], images: int) -> CommandOutput:
-    """How often each operation occurs, by category; those that never do are named below."""
+    """Return how often each operation occurs, by category. The caption names those that never occur."""
     total = sum(sum(group.values()) for group in counts.values())
-    heads = ["category", "operation", "times", "share"]
+    heads = ["category", "operation", "count", "share"]
     grid = _grouped_table(counts, heads, "Never", lambda n: [f"{n:,}", f"{100 * n / total:.1f} %"])
-    sentence = f"{pluralise(images, 'picture')}, {pluralise(total, 'atomic instruction')}."
+    sentence = f"{pluralise(images, 'image')}, {pluralise(total, 'atomic instruction')}."
     data = {"pictures": images, "operations": {k: dict(group) for k, group in counts.items()}}
     return CommandOutput([sentence], [grid], data)
 
 
 def edit_types_output(counts: Mapping[str, Mapping[str, int]], kinds: Sequence[str]) -> CommandOutput:
-    """How often each edit type occurs in each subset."""
+    """Return how often each edit type occurs in each subset."""
     rows: list[Row] = [[kind, *(f"{group.get(kind, 0):,}" for group in counts.values())] for kind in kinds]
     total = [sum(group.values()) for group in counts.values()]
     rows.append(["all", *(f"{number:,}" for number in total)])
@@ -29,11 +29,11 @@ def edit_types_output(counts: Mapping[str, Mapping[str, int]], kinds: Sequence[s
 
 
 def tasks_output(counts: Mapping[str, Mapping[str, int]], unfilled: int) -> CommandOutput:
-    """How many items each of ICE-Bench's tasks has, by group; those without are named below."""
+    """Return how many items each ICE-Bench task has, by group. The caption names tasks without items."""
     grid = _grouped_table(counts, ["group", "task", "items"], "No items", lambda n: [f"{n:,}"])
     total = sum(sum(inside.values()) for inside in counts.values())
     sentence = f"{pluralise(total, 'item')} of {pluralise(len(grid.rows), 'task')}"
-    sentence += f", of which {unfilled:,} wait to be filled in." if unfilled else "."
+    sentence += f", of which {unfilled:,} are not filled in yet." if unfilled else "."
     data = {"tasks": {k: dict(v) for k, v in counts.items()}, "unfilled": unfilled}
     return CommandOutput([sentence], [grid], data)
 

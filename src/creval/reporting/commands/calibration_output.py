@@ -1,11 +1,11 @@
-"""How far a judge can be trusted: in words, in tables, and as the file that corrects scores."""
+"""Output of `creval calibrate`: a judge's reliability as sentences, tables and the file for score correction."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from creval.core.formatting import escape_control
+from creval.core.formatting import escape_control, pluralise
 from creval.reporting.numbers import format_percent
 from creval.reporting.output import STRONG, CommandOutput, OutputTable, Row, TableCell
 from creval.stats.calibration import JudgeRates, answer_flips, compute_judge_rates, judge_rates_by, judge_rates_to_json
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def calibration_output(
     judge: str, samples: int, seed: int, answers_by_variant: Mapping[str, TrialAnswers]
 ) -> CommandOutput:
-    """What a judge said to questions whose answers are known, as they are and in every variant."""
+    """Return a judge's error rates on questions with known answers, unmodified and in each variant."""
     plain = answers_by_variant[UNMODIFIED]
     told = list(plain.answers.values())
     metrics, kinds = judge_rates_by(told, "metric"), judge_rates_by(told, "kind")
@@ -39,9 +39,9 @@ def calibration_output(
     if others or plain.repeated_count:
         grids.append(_changes_table(plain, others))
     notes = [
-        "sensitivity: of what is so, how much it affirms; specificity: of what is not, how much it "
-        "denies; yes-bias: by how much it says yes too often where both are equally often true; in "
-        "percent, with 95 % intervals. Bold: answers turned one way rather than the other."
+        "sensitivity: share of yes among questions whose right answer is yes. specificity: share of no among "
+        "questions whose right answer is no. yes-bias: excess of yes answers if both are equally often right. In "
+        "percent, with 95 % intervals. Bold: significantly more changes in one direction than in the other."
     ]
     return CommandOutput(list(map(escape_control, _trust_sentences(judge, plain, others))), grids, data, notes)
 
@@ -78,46 +78,46 @@ def _rates_table(whole: JudgeRates, metrics: Mapping[str, JudgeRates], kinds: Ma
 def _changes_table(baseline: TrialAnswers, others: Mapping[str, TrialAnswers]) -> OutputTable:
     rows: list[Row] = []
     if baseline.repeated_count:
-        rows.append(["nothing changed", TableCell(*format_percent(_inconsistent_share(baseline))), "", ""])
+        rows.append(["no change (repeat)", TableCell(*format_percent(_inconsistent_share(baseline))), "", ""])
     for name, one in others.items():
         change = answer_flips(baseline.answers, one.answers)
         right = compute_judge_rates(list(one.answers.values())).accuracy
         excess = TableCell(f"{100 * change.yes_excess:+.1f}", mark=STRONG if change.is_decided else "")
         changed = TableCell(*format_percent(change.proportion))
         rows.append([VARIANTS[name], changed, excess, TableCell(*format_percent(right))])
-    return OutputTable(["asked again with", "answers changed", "more yes", "right"], rows)
+    return OutputTable(["asked again with", "changed answers", "more yes", "right"], rows)
 
 
 def _trust_sentences(judge: str, baseline: TrialAnswers, variants: Mapping[str, TrialAnswers]) -> Sequence[str]:
-    """What a judge can be trusted for, in sentences."""
+    """Return sentences on where a judge can be trusted."""
     told = list(baseline.answers.values())
     whole = compute_judge_rates(told)
     if whole.accuracy.value is None or whole.yes_bias.value is None:
-        return [f"{judge} answered too little to say anything about it."]
+        return [f"{judge} answered too few questions to be assessed."]
     found = [
-        f"{judge} is right in {100 * whole.accuracy.value:.1f} % of {len(told):,} questions whose "
-        "answer is known, half of them yes."
+        f"{judge} is right on {100 * whole.accuracy.value:.1f} % of {len(told):,} questions with known answers. The "
+        "right answer is yes for half of them."
     ]
     bias = 100 * whole.yes_bias.value
     if abs(bias) >= 2:
-        found.append(f"It says {'yes' if bias > 0 else 'no'} too often, by {abs(bias):.1f} points.")
+        found.append(f"It answers {'yes' if bias > 0 else 'no'} too often, by {abs(bias):.1f} percentage points.")
     kinds = judge_rates_by(told, "kind")
     for words, names in (
-        ("Trust it for", [n for n, one in kinds.items() if _lesser_rate_end(one, 0) >= 0.9]),
-        ("Do not trust it for", [n for n, one in kinds.items() if _lesser_rate_end(one, 1) < 0.8]),
+        ("Reliable for", [n for n, one in kinds.items() if _lesser_rate_end(one, 0) >= 0.9]),
+        ("Not reliable for", [n for n, one in kinds.items() if _lesser_rate_end(one, 1) < 0.8]),
     ):
         if names:
             found.append(f"{words}: {', '.join(sorted(names))}.")
     if baseline.repeated_count:
         share = 100 * baseline.consistent_count / baseline.repeated_count
-        found.append(f"Asked again, it gives the same answer in {share:.1f} % of cases.")
+        found.append(f"If a question is repeated, it gives the same answer in {share:.1f} % of cases.")
     if baseline.unanswered_count:
-        found.append(f"{baseline.unanswered_count:,} questions it left open.")
+        found.append(f"It left {pluralise(baseline.unanswered_count, 'question')} unanswered.")
     return [*found, *_robustness_sentences(baseline, variants)]
 
 
 def _robustness_sentences(baseline: TrialAnswers, variants: Mapping[str, TrialAnswers]) -> Iterator[str]:
-    """What changes its answers more than asking the same again does."""
+    """Yield sentences on variants that change more answers than repeating the same question does."""
     by_itself = _inconsistent_share(baseline).interval[1] or 0.0
     firm = []
     for name, one in variants.items():
@@ -127,23 +127,23 @@ def _robustness_sentences(baseline: TrialAnswers, variants: Mapping[str, TrialAn
             continue
         if name == "ordered" and change.is_decided and change.yes_excess > 0:
             yield (
-                "It obeys what is written in a picture: an order to say yes brought "
-                f"{100 * change.yes_excess:.1f} % more of it."
+                "It follows instructions written inside an image: an order to answer yes adds "
+                f"{100 * change.yes_excess:.1f} % yes answers."
             )
         elif low > by_itself:
             yield f"{100 * share:.1f} % of its answers change with {VARIANTS[name]}."
         else:
             firm.append(VARIANTS[name])
     if firm:
-        yield f"It is not shaken, beyond what asking again does, by: {'; '.join(firm)}."
+        yield f"These change no more of its answers than a repeated question does: {'; '.join(firm)}."
 
 
 def _inconsistent_share(baseline: TrialAnswers) -> Proportion:
-    """How often it answers otherwise when it is asked the same again."""
+    """Return the share of answers that change when the same question is repeated."""
     return Proportion(baseline.repeated_count - baseline.consistent_count, baseline.repeated_count)
 
 
 def _lesser_rate_end(kind_rates: JudgeRates, end: int) -> float:
-    """The lower (0) or upper (1) end of the lesser of sensitivity and specificity."""
+    """Return the lower (0) or upper (1) interval end of the smaller of sensitivity and specificity."""
     ends = (rate.interval[end] for rate in (kind_rates.sensitivity, kind_rates.specificity))
     return min(float(end) if one is None else one for one in ends)

@@ -1,4 +1,4 @@
-"""Two models side by side: by how much they differ, and where."""
+"""Output of `creval compare`: the differences between two models, and where they are largest."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from creval.analysis.comparison import Comparison, QuestionGap, SampleGap
     from creval.stats.scorecard import Difference
 
-_MAX_QUESTIONS = 3  # questions of a sample
+_MAX_QUESTIONS = 3  # questions shown for a sample
 
 
 def comparison_output(comparison: Comparison) -> CommandOutput:
-    """The differences at every level, and the samples in which they are largest."""
+    """Return the differences at every level, and the samples with the largest differences."""
     apart = [gap for gap in comparison.sample_gaps if gap.questions or gap.measurements]
     grids = [_differences_table(comparison), *(_sample_table(comparison, gap) for gap in apart)]
     return CommandOutput(
@@ -30,7 +30,7 @@ def comparison_output(comparison: Comparison) -> CommandOutput:
 
 
 def _difference_sentence(comparison: Comparison) -> str:
-    """Which of two models is ahead in the column that ranks, and whether that is decided."""
+    """State which model is ahead in the ranking column, and whether the difference is significant."""
     name = comparison.table.schema.ranking_column
     digits = comparison.table.schema.find_metric(name).digits.value
     overall = comparison.differences["overall", "overall", name]
@@ -40,22 +40,25 @@ def _difference_sentence(comparison: Comparison) -> str:
     samples = pluralise(overall.samples, "sample")
     where = f"on {samples}" if any(comparison.table.unsupported.values()) else f"on the {samples} that both have"
     if comparison.table.missing == ZERO:
-        where = f"on {samples}, those without an edit as failed"
+        where = f"on {samples}, missing edits counted as failed"
     if overall.low is None or overall.high is None:
-        return f"{first} and {second} differ by {overall.value:+.{digits}f} {name} {where}: too few."
+        return (
+            f"{first} and {second} differ by {overall.value:+.{digits}f} {name} {where}. That is too few samples for "
+            "an interval."
+        )
     if abs(overall.value) < 0.5 * 10**-digits:
-        return f"{first} and {second} have the same {name} {where}{_format_p_value(overall)}: not decided."
-    more = "more" if overall.value >= 0 else "less"
+        return f"{first} and {second} have the same {name} {where}{_format_p_value(overall)}: not significant."
+    more = "higher" if overall.value >= 0 else "lower"
     ends = f"{overall.low:+.{digits}f} to {overall.high:+.{digits}f}"
-    verdict = "decided" if overall.is_decided else "not decided"
+    verdict = "significant" if overall.is_decided else "not significant"
     return (
-        f"{first} has {abs(overall.value):.{digits}f} points {more} {name} than {second} {where} "
+        f"{name} of {first} is {abs(overall.value):.{digits}f} points {more} than that of {second} {where} "
         f"(95 % interval {ends}{_format_p_value(overall)}): {verdict}."
     )
 
 
 def _excludes_zero(difference: Difference) -> bool:
-    """Whether zero lies outside the interval."""
+    """Return whether zero lies outside the interval."""
     return difference.low is not None and difference.high is not None and (difference.low > 0 or difference.high < 0)
 
 
@@ -87,15 +90,15 @@ def _differences_table(comparison: Comparison) -> OutputTable:
         ["group", *columns],
         rows,
         title,
-        "Bold where the interval leaves zero out; that is not corrected for how many cells there are.",
+        "Bold: the interval excludes zero (not corrected for the number of cells).",
         section_starts=frozenset(breaks),
     )
 
 
 def _sample_table(comparison: Comparison, gap: SampleGap) -> OutputTable:
-    """A sample in which the two are far apart, with the questions and measurements that make it so."""
+    """Return a sample with a large difference, with the questions and measurements that cause it."""
     rank = comparison.table.schema.ranking_column
-    scores = " against ".join(f"{scores[rank] or 0:.3g}" for scores in (gap.first, gap.second))
+    scores = " vs. ".join(f"{scores[rank] or 0:.3g}" for scores in (gap.first, gap.second))
     more = max(0, len(gap.questions) - _MAX_QUESTIONS)
     rows: list[Row] = [
         [f"{one.question.id}, weight {one.question.weight:g}: {one.question.text}", *_format_answers(one)]
@@ -105,7 +108,7 @@ def _sample_table(comparison: Comparison, gap: SampleGap) -> OutputTable:
         [format_measurement(one.name, one.metric), *(f"{number:.4g}" for number in one.values)]
         for one in gap.measurements
     ]
-    head = "question" if gap.questions else "measured"
+    head = "question" if gap.questions else "measurement"
     return OutputTable(
         ["question or measurement" if gap.questions and gap.measurements else head, *comparison.table.models],
         rows,
@@ -115,7 +118,7 @@ def _sample_table(comparison: Comparison, gap: SampleGap) -> OutputTable:
 
 
 def _format_answers(gap: QuestionGap) -> list[str]:
-    """What was answered about each model's edit."""
+    """Return the summary of the answers about each model's edit."""
     return [summarise_answers(gap.question, answers).text for answers in gap.answers]
 
 

@@ -1,4 +1,4 @@
-"""What stopping early came to: a sentence that can be quoted, and a table."""
+"""Output of early stopping: a sentence to quote and a table of standings."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from creval.stats.elimination import RANKING
 
 
 def early_stopping_output(outcome: StoppingOutcome) -> CommandOutput:
-    """Who is best, or in which order the models stand, how sure, and what it took."""
+    """Return the best model or the ranking, its certainty, and the number of samples and answers used."""
     sentence = f"{_result_sentence(outcome)} {_effort_sentence(outcome)}"
     return CommandOutput([sentence], [_standings_table(outcome)], outcome.to_dict())
 
@@ -24,28 +24,29 @@ def _result_sentence(outcome: StoppingOutcome) -> str:
     if rule.question == RANKING and outcome.reason in (SETTLED, WITHIN_MARGIN):
         order = ", ".join(map(escape_control, outcome.ranking))
         if outcome.reason == SETTLED:
-            return f"On {column} the order of {models} is decided: {order}."
-        equal = f"where these count as equal: {_join_pairs(outcome.equal_pairs)}"
-        return f"On {column} the order of {models} is decided within {points}: {order}, {equal}."
+            return f"The ranking of {models} in {column} is decided: {order}."
+        equal = f"These count as equal: {_join_pairs(outcome.equal_pairs)}"
+        return f"The ranking of {models} in {column} is decided within {points}: {order}. {equal}."
     if rule.question != RANKING and outcome.best is not None:
         best = escape_control(outcome.best)
         if outcome.reason == SETTLED:
-            return f"{best} is the best of {models} on {column}."
-        return f"{best} is the best of {models} on {column} within {points}: none is further ahead."
+            return f"{best} is the best of {models} in {column}."
+        return f"{best} is the best of {models} in {column} within {points}: no model leads it by more."
     yet = " yet" if outcome.reason == NOT_FINISHED else ""
     if rule.question == RANKING:
-        return f"On {column} the order of {models} is not decided{yet}: open is {_join_pairs(outcome.open_pairs)}."
+        pairs = _join_pairs(outcome.open_pairs)
+        return f"The ranking of {models} in {column} is not decided{yet}. Undecided pairs: {pairs}."
     names = [escape_control(name) for name in outcome.undecided]
-    return f"Who is best on {column} is not decided{yet} between {join_names(names)}."
+    return f"The best model in {column} is not decided{yet}. Candidates: {join_names(names)}."
 
 
 def _effort_sentence(outcome: StoppingOutcome) -> str:
     share = 100 * outcome.answers_used / outcome.answers_total if outcome.answers_total else 0.0
     margin = f" (margin {outcome.rule.margin:g})" if outcome.rule.margin else ""
     return (
-        f"That took {outcome.samples_used:,} of {outcome.samples_total:,} samples and {outcome.answers_used:,} of "
-        f"{outcome.answers_total:,} answers ({share:.1f} %), at a risk of {100 * outcome.rule.alpha:g} % "
-        f"to decide falsely{margin}, however often one looked."
+        f"Used {outcome.samples_used:,} of {outcome.samples_total:,} samples and {outcome.answers_used:,} of "
+        f"{outcome.answers_total:,} answers ({share:.1f} %). The risk of a wrong decision is at most "
+        f"{100 * outcome.rule.alpha:g} %{margin}, regardless of how often results were checked."
     )
 
 
@@ -55,8 +56,8 @@ def _join_pairs(pairs: Sequence[tuple[str, str]], most: int = 5) -> str:
 
 
 def _standings_table(outcome: StoppingOutcome) -> OutputTable:
-    """A row a model: on how much its place rests, and how far it is from the first."""
-    columns = ("samples", "answers", f"{outcome.column} so far", "to the first", "at any look")
+    """Return a table with a row per model: samples and answers used, and the difference to the first model."""
+    columns = ("samples", "answers", f"{outcome.column} so far", "difference to first", "confidence sequence")
     rows = [
         [
             at.model,

@@ -1,4 +1,4 @@
-"""The questions of a run, one by one."""
+"""Output of `creval items`: statistics of single questions."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ if TYPE_CHECKING:
 
 
 def items_output(statistics: Sequence[ItemStatistics], top: int) -> CommandOutput:
-    """How hard questions are, what they tell, and the `top` of those worth rewriting."""
+    """Return the difficulty and discrimination of questions, and the first `top` questions worth rewriting."""
     faulty = sorted((item for item in statistics if item.issues), key=_fault_order)
     notes = [
-        "passed: the mean credit over models; tells: the correlation, over models, of a question's "
-        "credit with the model's score. A question that all pass or fail tells nothing apart; "
-        "that need not be its fault."
+        "passed: mean credit over models. discrimination: correlation, over models, of the credit for a question "
+        "with the model's score. A question that all models pass or fail does not separate models, but it need not "
+        "be faulty."
     ]
     if len(faulty) > top:
-        notes.insert(0, f"... and {len(faulty) - top:,} more: `top` N, or `json` for all.")
+        notes.insert(0, f"... and {len(faulty) - top:,} more. `top` N shows more, `json` all.")
     grids = [_metric_table(statistics)]
     if faulty[:top]:
         grids.append(_faulty_table(faulty[:top]))
@@ -38,11 +38,11 @@ def _summary_sentence(statistics: Sequence[ItemStatistics]) -> str:
     failed = sum(item.credit == 0 for item in asked)
     faulty = sum(bool(item.issues) for item in statistics)
     alike = 100 * (passed + failed) / len(asked)
-    worth = f"{faulty:,} {'is' if faulty == 1 else 'are'} worth a look."
-    shares = f"Of {pluralise(len(asked), 'question')} {passed:,} are passed and {failed:,} failed by"
+    worth = f"{pluralise(faulty, 'question')} should be reviewed."
+    shares = f"Of {pluralise(len(asked), 'question')}, {passed:,} are passed and {failed:,} failed by"
     if max(item.model_count for item in asked) < 2:
         return f"{shares} the only model. {worth}"
-    return f"{shares} every model: {alike:.0f} % tell no two of them apart. {worth}"
+    return f"{shares} every model, so {alike:.0f} % do not separate any models. {worth}"
 
 
 def _metric_table(statistics: Sequence[ItemStatistics]) -> OutputTable:
@@ -62,7 +62,7 @@ def _metric_table(statistics: Sequence[ItemStatistics]) -> OutputTable:
                 f"{sum(bool(item.issues) for item in here):,}",
             ]
         )
-    heads = ["metric", "questions", "passed", "all pass", "all fail", "tells", "worth a look"]
+    heads = ["metric", "questions", "passed", "all pass", "all fail", "discrimination", "to review"]
     return OutputTable(heads, rows)
 
 
@@ -73,16 +73,16 @@ def _faulty_table(faulty: Sequence[ItemStatistics]) -> OutputTable:
             item.question.id,
             f"{item.question.weight:g}",
             "; ".join(item.issues),
-            item.question.text or "(no words)",
+            item.question.text or "(no text)",
         ]
         for item in faulty
     ]
-    heads = ["sample", "question", "weight", "why", "its words"]
-    return OutputTable(heads, rows, title="worth rewriting", text_columns=len(heads))
+    heads = ["sample", "question", "weight", "issues", "text"]
+    return OutputTable(heads, rows, title="questions to review", text_columns=len(heads))
 
 
 def _fault_order(item: ItemStatistics) -> tuple[int, float, str, str]:
-    """The most certain faults first, then those that weigh most."""
+    """Sort key: the most certain faults first, then the largest weights."""
     first = min(ITEM_ISSUES.index(fault) for fault in item.issues)
     return first, -item.question.weight, item.sample, item.question.id
 

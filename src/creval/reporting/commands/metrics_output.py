@@ -1,4 +1,4 @@
-"""What metrics there are, and what they found, as tables and for programs."""
+"""Output of `creval metrics` and `creval measure`: available metrics and measured values, as tables and JSON."""
 
 from __future__ import annotations
 
@@ -28,14 +28,17 @@ from creval.stats.intervals import Estimate, clustered_mean
 if TYPE_CHECKING:
     from creval.analysis.measure_edits import MeasuredEdit
 
-_MAX_REASONS = 8  # in notes
-_NOT_APPLICABLE = "the sample and the edit give nothing to measure it by"
+_MAX_REASONS = 8  # reasons listed in notes
+_NOT_APPLICABLE = "not applicable to this sample and edit"
 
 
 def metric_list_output(
     metric_infos: Iterable[tuple[MetricInfo, MetricAvailability]], packages: Mapping[str, str] = MappingProxyType({})
 ) -> CommandOutput:
-    """All metrics, if they can run here, and what is to be done first; `packages` are those that others ship."""
+    """Return all metrics, whether they can run here, and what must be installed first.
+
+    `packages` names the package of each metric that does not come with creval.
+    """
     rows: list[Row] = []
     data = []
     to_do: dict[str, list[str]] = {}
@@ -54,11 +57,11 @@ def metric_list_output(
             to_do.setdefault(line, []).append(card.name)
         package = {"package": packages[card.name]} if packages.get(card.name) else {}
         data.append({**_info_json(card), **package, "ready": here.ready, "to_do": list(here.to_do)})
-    heads = ["metric\nneeds", "measures", "range, better", "licences", "here"]
-    # In a column of their own words that are to be copied would be broken.
+    heads = ["metric\nneeds", "measures", "range, better", "licences", "status"]
+    # A separate table, because commands to copy would be wrapped in a column.
     first: list[Row] = [[TableCell(line, below=f"for {', '.join(of)}")] for line, of in to_do.items()]
     grids = [OutputTable(heads, rows, text_columns=5), *([OutputTable(["to do first"], first)] if first else [])]
-    note = "A model of your own: `metric_models` USE=FOLDER or USE=ORG/NAME. docs/reference/metrics.md tells more."
+    note = "To use your own model: `metric_models` USE=FOLDER or USE=ORG/NAME. See docs/reference/metrics.md."
     return CommandOutput((), grids, {"gauges": data}, (note,))
 
 
@@ -67,7 +70,7 @@ def _format_metric_range(metric: Metric) -> str:
 
 
 def measurements_output(measured_edits: Sequence[MeasuredEdit], metric_infos: Sequence[MetricInfo]) -> CommandOutput:
-    """What metrics found in edits: a row for each model, with means over samples."""
+    """Return the mean of each metric over samples, with a row per model."""
     metrics = [metric for card in metric_infos for metric in card.values]
     by_model: dict[str, list[MeasuredEdit]] = {}
     for one in measured_edits:
@@ -97,27 +100,27 @@ def measurements_output(measured_edits: Sequence[MeasuredEdit], metric_infos: Se
 
 
 def _unmeasured_notes(measured_edits: Sequence[MeasuredEdit]) -> list[str]:
-    """Why edits were not measured, with the metrics and how many edits that concerns."""
+    """Return notes with the reasons for missing values, their metrics and their numbers of edits."""
     edits: dict[tuple[str, str], list[EditKey]] = {}
     for one in measured_edits:
         for metric, reason in one.reasons.items():
             edits.setdefault((reason, metric), []).append(one.key)
-    # What keeps several metrics from the same edits is said once.
+    # A reason that several metrics share for the same edits is stated once.
     metrics: dict[tuple[str, tuple[EditKey, ...]], list[str]] = {}
     for (reason, metric), keys in edits.items():
         metrics.setdefault((reason, tuple(keys)), []).append(metric)
     often = sorted(metrics.items(), key=lambda entry: -len(entry[0][1]))
     notes = [
-        f"{', '.join(names)}: {pluralise(len(keys), 'edit')} not measured: {escape_control(reason)}"
+        f"{', '.join(names)}: not measured for {pluralise(len(keys), 'edit')}: {escape_control(reason)}"
         for (reason, keys), names in often
     ]
     if len(notes) > _MAX_REASONS:
-        notes[_MAX_REASONS:] = [f"and {pluralise(len(notes) - _MAX_REASONS, 'more reason')} (`json` has all)"]
+        notes[_MAX_REASONS:] = [f"and {pluralise(len(notes) - _MAX_REASONS, 'more reason')} (`json` lists all)"]
     return notes
 
 
 def _mean_over_samples(edits: Sequence[MeasuredEdit], metric: Metric) -> Estimate:
-    """The mean over samples; of several draws of one, their own mean counts."""
+    """Return the mean over samples. Several draws of a sample are averaged first."""
     draws: dict[str, list[float]] = {}
     units: dict[str, str] = {}
     for one in edits:
@@ -128,19 +131,19 @@ def _mean_over_samples(edits: Sequence[MeasuredEdit], metric: Metric) -> Estimat
     found = clustered_mean(values, list(units.values()))
     inside = values.size and metric.low <= values.min() and values.max() <= metric.high
     if not inside or found.low is None or found.high is None:
-        return found  # a predictor can leave its range
+        return found  # predictors can return values outside the declared range
     return replace(found, low=max(found.low, metric.low), high=min(found.high, metric.high))
 
 
 def _mean_cell(estimate: Estimate, metric: Metric, measured: int, edits: int) -> TableCell:
-    """A mean; where not all edits were measured, with how many were."""
+    """Return a cell with a mean, and the number of measured edits if some are missing."""
     cell = estimate_cell(estimate, metric.digits)
     share = "" if measured == edits else f"{measured:,} of {edits:,}"
     return cell._replace(below="  ".join(filter(None, (share, cell.below))))
 
 
 def write_measurements(path: Path, measured_edits: Sequence[MeasuredEdit], metric_infos: Sequence[MetricInfo]) -> None:
-    """A row for each edit and value, as CSV, Parquet or JSON, by the file's suffix."""
+    """Write a row per edit and value, as CSV, Parquet or JSON depending on the suffix."""
     first: dict[str, str] = {}
     for one in measured_edits:
         first.setdefault(one.cluster, one.key.sample)
@@ -157,7 +160,7 @@ def write_measurements(path: Path, measured_edits: Sequence[MeasuredEdit], metri
 
 
 def measurement_rows(measured: MeasuredEdit, info: MetricInfo) -> Iterator[Mapping[str, Any]]:
-    """What a metric found in an edit, and why it did not find the rest."""
+    """Yield a row per value of a metric for an edit, with the reason if the value is missing."""
     row = {**_key_json(measured.key), "gauge": info.name, "value_name": None, "value": None}
     reason = measured.reasons.get(info.name)
     if reason is not None and not any(metric.name in measured.values for metric in info.values):
@@ -189,7 +192,7 @@ def _encode_rows(rows: Sequence[Mapping[str, Any]], kind: str) -> bytes:
 
 
 def require_writable(path: Path) -> None:
-    """Refuse a file of rows that could not be written in the end."""
+    """Raise an error if the output file cannot be written."""
     require_table_suffix(path)
     try:
         if path.is_dir():
@@ -205,10 +208,10 @@ def _unwritable_error(path: Path, error: OSError) -> CrevalError:
 
 
 def require_table_suffix(path: Path) -> str:
-    """The kind of a file of rows, by its suffix."""
+    """Return the suffix of an output file, or raise an error if it is not supported."""
     kind = path.suffix.lower()
     if kind not in (".csv", ".parquet", ".json"):
-        raise CrevalError(f"`out` takes a file that ends in .csv, .parquet or .json, not {path}.")
+        raise CrevalError(f"`out` {path}: give a file that ends in .csv, .parquet or .json.")
     return kind
 
 
@@ -217,7 +220,7 @@ def _key_json(key: EditKey) -> dict[str, object]:
 
 
 def _info_json(info: MetricInfo) -> dict[str, object]:
-    """A metric's facts, under the keys that programs know."""
+    """Return a metric's facts under the stable keys of the JSON output."""
     entry = asdict(info)
     for name in ("models", "values"):
         entry[name] = [{_JSON_KEYS.get(key, key): of for key, of in part.items()} for part in entry[name]]

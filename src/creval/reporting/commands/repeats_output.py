@@ -1,4 +1,4 @@
-"""How much scores vary when they are measured again."""
+"""Output of `creval repeats`: variation of scores between repeated measurements."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _EXTRAPOLATED_COUNTS = (1, 2, 5, 10, 20, 50)
 
 
 def repeats_output(repeats: RepeatVariation, error: float | None) -> CommandOutput:
-    """The variation of means of K measurements, and the K that a wanted error needs."""
+    """Return the variation of means of K measurements, and the K needed for a given error."""
     metrics = list(repeats.values)
     counts = {count for observed in repeats.observed.values() for count in observed}
     rows = []
@@ -23,9 +23,9 @@ def repeats_output(repeats: RepeatVariation, error: float | None) -> CommandOutp
         shown = (f"{repeats.variation(metric, count):.3f}" for metric in metrics)
         rows.append([TableCell(words, mark=mark) for words in (f"{count}", *shown)])
     note = (
-        "The variation of a sample's mean over so many measurements: half the range of four such "
-        "means over distinct measurements, averaged over samples. Dim rows are not observed; they "
-        "follow from how single measurements scatter."
+        "Each row: the variation of a sample's mean over this number of measurements. It is half the range of four "
+        "such means over distinct measurements, averaged over samples. Dim rows are not observed but extrapolated "
+        "from the standard deviation of single measurements."
     )
     data = {
         "metrics": {
@@ -43,10 +43,10 @@ def repeats_output(repeats: RepeatVariation, error: float | None) -> CommandOutp
 
 
 def _scatter_sentence(repeats: RepeatVariation, error: float | None) -> str:
-    parts = [f"{escape_control(metric)} by {value:.2f}" for metric, value in repeats.standard_deviation.items()]
-    sentence = f"Measured again, a sample's scores scatter: {', '.join(parts)} (standard deviation)."
+    parts = [f"{escape_control(metric)} {value:.2f}" for metric, value in repeats.standard_deviation.items()]
+    sentence = f"Standard deviation of a sample's score between repeated measurements: {', '.join(parts)}."
     if error is None:
         return sentence
     needed = {metric: repeats.repeats_needed(metric, error) for metric in repeats.values}
     words = [f"{escape_control(m)} {'too many' if n is None else n}" for m, n in needed.items()]
-    return f"{sentence} A variation of {error:g} takes, in measurements: {', '.join(words)}."
+    return f"{sentence} Measurements needed for a variation of {error:g}: {', '.join(words)}."

@@ -1,4 +1,4 @@
-"""The scores of a run."""
+"""Output of `creval score`."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ def score_output(
     corrected: CorrectedScores | None = None,
     grids: Iterable[OutputTable] = (),
 ) -> CommandOutput:
-    """Which differences are decided, and what that rests on, with these tables of scores."""
+    """Return the output of `creval score`: significant differences, notes, and the tables given."""
     manifest = run.manifest
     gone = missing_edits.missing_from_table(run, card.table)
     notes = [
-        *sentences.basis_notes(run, card, resamples, "¹ best, ² second"),
+        *sentences.basis_notes(run, card, resamples, "¹ best, ² second best"),
         *sentences.voice_sentences(run, card),
         *sentences.zero_width_sentences(card),
         *sentences.missing_interval_sentences(card, groups),
@@ -59,7 +59,7 @@ def score_text(
     wide: bool = False,
     cells: LatexCells = LatexCells.FULL,
 ) -> str:
-    """Return the scores as LaTeX or Markdown, with how missing edits count."""
+    """Return the scores as LaTeX or Markdown, with notes on how missing edits count."""
     if latex:
         head = "".join(f"% {escape_control(line)}\n" for line in rules)
         return head + latex_table(card, groups, model_groups or {}, wide=wide, cells=cells)

@@ -1,4 +1,4 @@
-"""What other weights of the metrics would say."""
+"""Output of `creval sensitivity`: rankings under other weights of the metrics."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ if TYPE_CHECKING:
 def sensitivity_output(
     sensitivity: Sensitivity, people: Mapping[str, WeightAgreement], notes: Sequence[str] = ()
 ) -> CommandOutput:
-    """Who would be best, how stable the order is, and what people agree with most."""
+    """Return the best model under other weights, the stability of the ranking, and agreement with people."""
     there = sensitivity.kendall_tau[~np.isnan(sensitivity.kendall_tau)]
     low, middle = (float(there.min()), float(there.mean())) if len(there) else (None, None)
-    order = "there is no order to compare"
+    order = "there is no ranking to compare"
     if low is not None:
-        order = f"Kendall's tau with the order as given is {middle:.2f} on average and {low:.2f} at the least"
+        order = f"Kendall's tau with the ranking at the given weights is {middle:.2f} on average, at least {low:.2f}"
     note = (
-        f"Over {len(sensitivity.weight_grid):,} choices of weights, {order}. In the last column, how far the "
-        "weight that moves most has to move."
+        f"Over {len(sensitivity.weight_grid):,} combinations of weights, {order}. Last column: the smallest change of "
+        "weights after which the model passes the best, as the change of the weight that changes most."
     )
     data = {
         "weights": dict(zip(sensitivity.metrics, sensitivity.own_weights, strict=True)),
@@ -51,27 +51,27 @@ def sensitivity_output(
 
 
 def _best_sentence(sensitivity: Sensitivity) -> str:
-    """How far the best system depends on the weights."""
+    """State how much the best model depends on the weights."""
     share = 100 * sensitivity.win_shares[sensitivity.best]
     weights = f"{_format_ratio(sensitivity.own_weights)} ({', '.join(sensitivity.metrics)})"
     decided = 100 * sensitivity.decided_shares[sensitivity.best]
     name = escape_control(sensitivity.best)
-    shares = f"under {share:.0f} % of all weights; its lead is decided under {decided:.0f} %"
+    shares = f"under {share:.0f} % of all weights, with a significant lead under {decided:.0f} %"
     sentence = f"{name} is best at {weights}, and {shares}."
     if not sensitivity.best_is_decided and len(sensitivity.models) > 1:
-        sentence = f"Who is best at {weights} is not decided. {name} comes first there, and {shares}."
+        sentence = f"{name} comes first at {weights}, but its lead is not significant. It comes first {shares}."
     passing = [(change, name) for name, change in sensitivity.weight_changes.items() if change is not None]
     if passing:
         change, name = min(passing)
-        after = f"passes it once a weight moves by {change:.2f}: that is the nearest"
-        sentence += f" {escape_control(name)} {after if change > 0 else 'is level with it there'}."
+        after = f"is the closest competitor: it passes once a weight changes by {change:.2f}"
+        sentence += f" {escape_control(name)} {after if change > 0 else 'has the same score'}."
     return sentence
 
 
 def _people_sentence(name: str, one: WeightAgreement) -> str:
     return (
-        f"What people said of {escape_control(name)} goes best with weights of {_format_ratio(one.best)} (r = "
-        f"{one.most:.3f} within models); with the weights as given r = {one.own:.3f}, at the least "
+        f"Weights of {_format_ratio(one.best)} agree best with people's ratings of {escape_control(name)} (r = "
+        f"{one.most:.3f} within models). The given weights reach r = {one.own:.3f}, the worst weights "
         f"{one.least:.3f}."
     )
 
@@ -94,5 +94,5 @@ def _sensitivity_table(sensitivity: Sensitivity) -> OutputTable:
                 "–" if name == sensitivity.best else "never" if change is None else f"{change:.2f}",
             ]
         )
-    heads = ["model", *sensitivity.metrics, "best under", "decided under", "places", "passes the best after"]
+    heads = ["model", *sensitivity.metrics, "best under", "significant under", "ranks", "passes the best after"]
     return OutputTable(heads, rows)

@@ -1,4 +1,4 @@
-"""Who did nothing, and what those who did something kept."""
+"""Output of `creval unchanged`: models that leave sources unchanged, and consistency without those edits."""
 
 from __future__ import annotations
 
@@ -16,11 +16,14 @@ if TYPE_CHECKING:
 def unchanged_output(
     results: Sequence[UnchangedSummary], followed_from: float | None, unreadable: int
 ) -> CommandOutput:
-    """What is to be said of edits that hardly changed their sources; from `followed_from` on, one was followed."""
-    heads = ["model", "edits", "unchanged", "95 %"]
+    """Return the share of edits that hardly changed their source.
+
+    An instruction counts as followed if IF is at least `followed_from`.
+    """
+    heads = ["model", "edits", "unchanged", "95 % interval"]
     rows: list[Row] = [[one.model, f"{one.unchanged.total:,}", *format_percent(one.unchanged)] for one in results]
     if followed_from is not None:
-        heads += ["IF", "kept", "followed", "kept by those", "95 %"]
+        heads += ["IF", "consistency", "followed", "consistency if followed", "95 % interval"]
         for row, one in zip(rows, results, strict=True):
             row += [
                 format_value(one.instruction_following),
@@ -30,11 +33,11 @@ def unchanged_output(
                 format_interval(one.low, one.high),
             ]
     notes = [
-        "unchanged: edits that differ from their source no more than storing it again would make"
-        + ("." if followed_from is None else f"; followed: samples with IF of {followed_from:g} or more.")
+        "unchanged: edits that differ from their source no more than re-encoding it would cause."
+        + ("" if followed_from is None else f" followed: samples with an IF of at least {followed_from:g}.")
     ]
     if unreadable:
-        notes.append(f"{unreadable:,} edits have no picture, or no source, that could be looked at.")
+        notes.append(f"{pluralise(unreadable, 'edit')} could not be compared: no readable image or source.")
     models = [
         {
             "model": one.model,
@@ -58,15 +61,14 @@ def unchanged_output(
 def _unchanged_sentence(results: Sequence[UnchangedSummary]) -> str:
     lazy = [one for one in results if one.unchanged.hits]
     if not any(one.unchanged.total for one in results):
-        return "No edit could be looked at."
+        return "No edit could be compared with its source."
     if not lazy:
-        return "No model left a source as it was."
+        return "No model left a source unchanged."
     most = max(lazy, key=lambda one: one.unchanged.value or 0.0)
     share = 100 * (most.unchanged.value or 0.0)
     models = "One model" if len(lazy) == 1 else f"{len(lazy)} models"
     often = "" if len(lazy) == 1 else " most often"
     return (
-        f"{models} left some sources as they were, {escape_control(most.model)}{often}: {share:.1f} % "
-        f"of its {pluralise(int(most.unchanged.total), 'edit')} changed no more than storing a picture again "
-        "does."
+        f"{models} left some sources unchanged, {escape_control(most.model)}{often}: {share:.1f} % of its "
+        f"{pluralise(int(most.unchanged.total), 'edit')} differ from the source no more than re-encoding would cause."
     )

@@ -1,4 +1,4 @@
-"""A run to pass on: frames, tables, a JSON for leaderboards, and a page that says what they are."""
+"""Export of a run: data frames, tables, a leaderboard JSON, and a README that describes them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from creval.store.run import Run
 
 MARKER = ".creval-export"
-"""A file in every export, with the names of the others."""
+"""A file in every export that lists the names of the other files."""
 
 
 def export_run(
@@ -39,9 +39,10 @@ def export_run(
     comparison: SourceComparison | None = None,
     watch: Callable[[int, int], None] | None = None,
 ) -> list[str]:
-    """Write a run into a folder and return the names of the files, which are put there when all are done.
+    """Write a run into a folder and return the names of the files. They appear there after all are complete.
 
-    Of an export that is there already only its own files are replaced; other folders are refused unless `force` is set.
+    In a folder with an earlier export, only the files of that export are replaced. Any other folder that is not
+    empty is refused unless `force` is set.
     """
     folder = Path(out)
     check_export_folder(folder, force=force)
@@ -53,13 +54,13 @@ def export_run(
 
 
 def check_export_folder(folder: Path, *, force: bool) -> None:
-    """Refuse a folder that holds what an export would be mixed up with."""
+    """Refuse a folder with files that do not belong to an export."""
     if folder.exists() and not folder.is_dir():
         raise CrevalError(f"`out` {folder} is a file. Give a folder.")
     if force or not folder.is_dir() or (folder / MARKER).is_file() or not any(folder.iterdir()):
         return
     raise CrevalError(
-        f"{folder} holds other things. Give another `out`, or `force` to write the export's files among them."
+        f"{folder} is not empty and is not an export. Give another `out`, or `force` to add the export's files to it."
     )
 
 
@@ -115,7 +116,7 @@ def _write_files(
 
 
 def _write_tables(card: Scorecard, folder: Path, notes: list[str]) -> list[str]:
-    """A table for each level, in Markdown and in LaTeX."""
+    """Write a table per level as Markdown and as LaTeX."""
     (folder / "tables").mkdir()
     names = []
     for level in card.table.schema.levels:
@@ -145,7 +146,7 @@ def _write_sources(comparison: SourceComparison, folder: Path) -> list[str]:
 
 
 def _install_files(made: Path, folder: Path, names: list[str]) -> None:
-    """Put the files into the folder, in the place of an export that was there."""
+    """Move the files into the folder, replacing an earlier export."""
     folder.mkdir(exist_ok=True)
     marker = folder / MARKER
     before = marker.read_text(encoding="utf-8").splitlines() if marker.is_file() else []

@@ -1,4 +1,4 @@
-"""Frames as Parquet and CSV."""
+"""Data frames as Parquet and CSV files."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _CONTROL = r"[\x00-\x08\x0B\x0C\x0E-\x1F\x7F-\x{9F}]"
 def write_frames(
     frames: Iterable[polars.DataFrame], folder: Path, name: str, watch: Callable[[int], None] | None = None
 ) -> None:
-    """Write frames below each other as `NAME.parquet` and `NAME.csv`; only one is in memory."""
+    """Write the frames, concatenated, as `NAME.parquet` and `NAME.csv`. Only one is in memory at a time."""
     import polars
 
     parts: list[Path] = []
@@ -38,8 +38,11 @@ def write_frames(
 
 
 def sanitise_frame(frame: polars.DataFrame) -> polars.DataFrame:
-    """Texts of which no spreadsheet makes a formula and no terminal a command: what begins, behind any apostrophes,
-    with = + - @ and is no number gets an apostrophe in front, and control characters become U+FFFD."""
+    """Make texts safe for spreadsheets and terminals.
+
+    A text that starts with = + - @ (after any apostrophes) and is not a number gets an apostrophe in front. Control
+    characters become U+FFFD.
+    """
     import polars
 
     texts = [name for name, kind in frame.schema.items() if kind == polars.String]

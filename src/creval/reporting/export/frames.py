@@ -1,4 +1,4 @@
-"""A run as frames: its verdicts, its scores, the scores of its samples, and the samples."""
+"""Data frames of a run: verdicts, answers, scores, scores per sample, and samples."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ _RESERVED = {*_EDIT_COLUMNS, *_PROBE_COLUMNS, *_ANSWER_COLUMNS, *_OTHER_COLUMNS}
 
 
 def tag_columns(run: Run) -> dict[str, str]:
-    """The samples' tags, each with its column: its own name, unless a column has that already."""
+    """Map each tag of the samples to a column name: the tag, or `tag_TAG` if another column has that name."""
     tags = dict.fromkeys(tag for sample in run.samples.values() for tag in sample.tags)
     return {tag: f"tag_{tag}" if tag in _RESERVED else tag for tag in tags}
 
 
 def iter_verdict_frames(run: Run, card: Scorecard) -> Iterator[polars.DataFrame]:
-    """A row a verdict, as they were given, some of them at a time."""
+    """Yield frames with a row per verdict, each with a part of the rows."""
     import polars
 
     rows = run.iter_verdict_rows()
@@ -43,7 +43,7 @@ def iter_verdict_frames(run: Run, card: Scorecard) -> Iterator[polars.DataFrame]
     wanted = polars.col("model").is_in(list(card.table.models))
     wanted &= polars.col("sample").is_in(list(card.table.samples))
     chunk = rows.fetchmany(_CHUNK)
-    more = True  # of a run without verdicts, a frame without rows
+    more = True  # a run without verdicts gives one frame without rows
     while more:
         frame = polars.DataFrame(chunk, schema=schema, orient="row").filter(wanted)
         frame = frame.join(tags, on="sample", how="left", maintain_order="left")
@@ -54,7 +54,7 @@ def iter_verdict_frames(run: Run, card: Scorecard) -> Iterator[polars.DataFrame]
 
 
 def answer_frame(run: Run, card: Scorecard) -> polars.DataFrame | None:
-    """A row for each question about an edit that has several answers: what they come to, and how many agree."""
+    """Return a row per edit and question with the summary of its answers, or None without repeated answers."""
     import polars
 
     rows = []
@@ -72,7 +72,7 @@ def answer_frame(run: Run, card: Scorecard) -> polars.DataFrame | None:
 
 
 def _answers_by_question(run: Run) -> Iterator[tuple[tuple[EditKey, str], list[VerdictRow]]]:
-    """Each edit's answers to each question, in the order in which the first of them came."""
+    """Yield the answers to each question about each edit, in the order of the first answers."""
     found: dict[tuple[EditKey, str], list[VerdictRow]] = {}
     for answer in run.answers():
         found.setdefault((answer.edit, answer.probe), []).append(answer)
@@ -80,7 +80,7 @@ def _answers_by_question(run: Run) -> Iterator[tuple[tuple[EditKey, str], list[V
 
 
 def _is_right() -> polars.Expr:
-    """Whether an answer is its reference; nothing where there is no answer or no reference."""
+    """Return an expression: whether the answer equals the reference, or null if either is missing."""
     import polars
 
     value, reference = polars.col("value"), polars.col("reference")
@@ -116,7 +116,7 @@ def _tag_frame(run: Run) -> polars.DataFrame:
 
 
 def score_frame(card: Scorecard) -> polars.DataFrame:
-    """A row a cell: level, group, model, metric, value, interval and coverage."""
+    """Return a row per cell: level, group, model, metric, value, interval and coverage."""
     import polars
 
     share = polars.when(polars.col("total") > 0).then(polars.col("scored") / polars.col("total"))
@@ -124,7 +124,7 @@ def score_frame(card: Scorecard) -> polars.DataFrame:
 
 
 def sample_score_frame(run: Run, card: Scorecard) -> polars.DataFrame:
-    """A row for each sample, model and metric; several draws are averaged."""
+    """Return a row per sample, model and metric. Several draws are averaged."""
     import polars
 
     table = card.table
@@ -151,7 +151,7 @@ def sample_score_frame(run: Run, card: Scorecard) -> polars.DataFrame:
 
 
 def _append_sum(counts: Any, columns: int) -> Any:
-    """Counts by metric; where there is a composite, their sum behind them."""
+    """Append the sum over metrics if there is a composite column."""
     if counts.shape[-1] == columns:
         return counts
     return np.concatenate([counts, counts.sum(axis=-1, keepdims=True)], axis=-1)
@@ -162,7 +162,7 @@ def _repeat_names(names: Sequence[str], each: int, times: int) -> list[str]:
 
 
 def sample_frame(run: Run, card: Scorecard) -> polars.DataFrame:
-    """A row a sample: its instruction, its source's file name, its groups and subsets."""
+    """Return a row per sample: its instruction, source file name, tags and subsets."""
     import polars
 
     columns = tag_columns(run)

@@ -1,4 +1,4 @@
-"""A run for leaderboards: one JSON of a form that stays."""
+"""Leaderboard export: one JSON file with a stable format."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from creval.store.manifest import benchmark_title
 
 SCHEMA = "creval-leaderboard"
 VERSION = 1
-"""Goes up when something that was there is no more, or means something else."""
+"""Version of the format. Increased when a key is removed or changes its meaning."""
 
 
 def leaderboard_json(card: Scorecard, manifest: Mapping[str, Any]) -> dict[str, Any]:
-    """What was asked of whom, and each model's cells, best first, as docs/howto/passing-on.md describes it."""
+    """Return the leaderboard data, models best first. docs/howto/passing-on.md describes the format."""
     table = card.table
     protocol = table.schema
     own = {label: name for name, label in manifest.get("labels", {}).items()}

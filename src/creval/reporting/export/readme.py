@@ -1,4 +1,4 @@
-"""What an export's files and columns are, in words that go with it."""
+"""README of an export: descriptions of its files and columns."""
 
 from __future__ import annotations
 
@@ -12,47 +12,47 @@ from creval.stats.scorecard import Scorecard
 from creval.store.manifest import benchmark_title
 
 FILES = {
-    "verdicts": "one row a verdict: what one judge said in one repeat to one question on one edit",
-    "answers": "one row for each question about an edit with several answers: their majority or mean",
-    "scores": "one row a cell: each level, group, model and metric",
-    "sample_scores": "one row for each model, sample and metric; several draws are averaged",
-    "samples": "one row a sample",
-    "sources": "one row for each model by each of several runs and score files, set side by side",
+    "verdicts": "one row per verdict: the answer of one judge in one repeat to one question about one edit",
+    "answers": "one row per edit and question with several answers: their majority or mean",
+    "scores": "one row per level, group, model and metric",
+    "sample_scores": "one row per model, sample and metric; several draws are averaged",
+    "samples": "one row per sample",
+    "sources": "one row per model and source, if several runs and score files were compared",
 }
 COLUMNS = {
     "model": "the editing model, with its strategy if it has one",
-    "sample": "the sample's id",
-    "draw": "which of several edits of one sample, from 0",
-    "probe": "the question's or measurement's id in its sample",
+    "sample": "the id of the sample",
+    "draw": "index of the edit if a sample has several edits, from 0",
+    "probe": "id of the question or measurement within its sample",
     "metric": "the metric; in scores also the composite",
-    "question": "the question's words; empty for what was measured",
-    "reference": "the right answer, repaired; empty where there is none",
-    "released": "the reference letter by letter as released",
+    "question": "the text of the question; empty for measurements",
+    "reference": "the right answer, repaired; empty if there is none",
+    "released": "the reference exactly as released",
     "weight": "the question's weight in its metric",
-    "judge": "who answered; what was measured begins with gauge:",
-    "repeat": "which of several answers of one judge, from 0",
-    "variant": "a deliberate change of the question or the pictures; empty is the plain form",
+    "judge": "the judge; for measurements gauge: and the name of the metric",
+    "repeat": "index of the repeat if a judge answered several times, from 0",
+    "variant": "a deliberate change of the question or the images; empty for the unchanged form",
     "status": "answered, or why there is no answer",
-    "value": "in verdicts the answer as a number (yes is 1), in scores the score; empty: none",
-    "said": "the answer as it was given; in answers the majority, or the mean of a scale, and how many of how many",
-    "agreeing": "answers that stand for it: those of the majority, or all that a mean is of",
-    "answers": "answers to the question, also those without a value",
-    "explanation": "why, in the judge's words, or why there is no answer",
+    "value": "in verdicts the answer as a number (yes is 1), in scores the score; empty if there is none",
+    "said": "the answer as given; in answers the majority or mean, and how many answers agree",
+    "agreeing": "number of answers in the majority, or averaged by the mean",
+    "answers": "number of answers to the question, including those without a value",
+    "explanation": "the judge's explanation, or why there is no answer",
     "right": "whether the answer is the reference; empty without an answer or a reference",
-    "level": "overall, or by which tag samples are grouped",
-    "group": "the group in its level",
+    "level": "overall, or the tag by which samples are grouped",
+    "group": "the group within its level",
     "low": "lower end of the 95 % interval over samples; empty below five samples",
-    "high": "upper end of it",
-    "scored": "questions that the value rests on",
-    "total": "questions that it would rest on if all were answered",
+    "high": "upper end of the interval",
+    "scored": "number of answered questions behind the value",
+    "total": "number of questions, answered or not",
     "coverage": "scored / total",
-    "instruction": "what the model was told to do",
-    "source": "in samples the source image's file name; in sample_scores the first sample with the same source image",
-    "subsets": "the named subsets that it is in, joined by ;",
-    "rank": "the model's rank in the source of scores",
+    "instruction": "the editing instruction",
+    "source": "in samples the file name of the source image; in sample_scores the first sample with that image",
+    "subsets": "named subsets that contain the sample, joined by ;",
+    "rank": "rank of the model in the source of scores",
     "places_low": "best rank that the model can hold",
     "places_high": "worst rank that the model can hold",
-    "questions": "how many questions and measurements it has",
+    "questions": "number of questions and measurements",
 }
 
 
@@ -63,7 +63,7 @@ def format_readme(
     tables: Sequence[str],
     notes: Sequence[str],
 ) -> str:
-    """The export's own page; `frames` are its frames with their columns."""
+    """Return the README of an export. `frames` are its data frames with their columns."""
     judge = describe_judge(manifest["judge"]) or "none (measured)"
     lines = [
         f"# {escape_markdown(benchmark_title(manifest))}: scores of {len(card.models)} models",
@@ -73,19 +73,19 @@ def format_readme(
         *(f"{escape_markdown(note)}\n" for note in notes),
         "## Files",
         "",
-        "| file | what it is |",
+        "| file | content |",
         "|---|---|",
         *(f"| `{name}.parquet`, `{name}.csv` | {FILES[name]} |" for name in frames),
-        "| `leaderboard.json` | all cells, places and who cannot be told apart, for programs |",
+        "| `leaderboard.json` | all scores, ranks, and groups of models without significant difference, as JSON |",
         *(f"| `{name}` | {_describe_table(name)} |" for name in tables),
         "",
-        "Parquet holds texts as they are. In CSV (UTF-8) a text that a spreadsheet would take for "
-        "a formula (it begins with = + - @, and is no number) has an apostrophe in front, and "
-        "control characters are U+FFFD.",
+        "Parquet files hold texts unchanged. In CSV files (UTF-8), a text that a spreadsheet would read as a formula "
+        "(it starts with = + - @ and is not a number) has an apostrophe in front. Control characters are replaced "
+        "by U+FFFD.",
         "",
     ]
     for name, columns in frames.items():
-        lines += [f"## {name}", "", "| column | what it is |", "|---|---|"]
+        lines += [f"## {name}", "", "| column | content |", "|---|---|"]
         lines += [f"| {escape_markdown(one)} | {COLUMNS.get(one, 'a tag of the sample')} |" for one in columns]
         lines.append("")
     return "\n".join(lines)
@@ -94,5 +94,5 @@ def format_readme(
 def _describe_table(name: str) -> str:
     if name.endswith(".json"):
         return "several runs and score files side by side, with their agreement, for programs"
-    what = "needs `\\usepackage{booktabs}`" if name.endswith(".tex") else "to paste into a page"
-    return f"values with intervals and coverage, best bold, second underlined; {what}"
+    what = "needs `\\usepackage{booktabs}`" if name.endswith(".tex") else "for web pages and READMEs"
+    return f"values with intervals and coverage, best bold, second best underlined; {what}"

@@ -1,4 +1,4 @@
-"""A run as a page of HTML."""
+"""HTML report of a run."""
 
 from creval.reporting.html.page import SAMPLES_PER_SECTION, output_page, report_page
 

@@ -1,4 +1,4 @@
-"""The plots of a page, each with the numbers behind it."""
+"""Plots of a report, each with the numbers it shows."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from creval.stats.weight_sensitivity import analyse_sensitivity
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-_RADAR_GROUPS = range(3, 32)  # groups that a circle can show
+_RADAR_GROUPS = range(3, 32)  # numbers of groups that a radar plot can show
 
 
 @dataclass(frozen=True)
 class Chart:
-    """A plot as an element of a page and its caption, what it says, a table beside it, and the numbers behind it."""
+    """A plot as SVG with its caption, a text, the tables of its numbers, and a table of costs."""
 
     id: str
     title: str
@@ -38,12 +38,14 @@ class Chart:
 
 
 def build_charts(card: Scorecard, about: str, provenances: edit_costs.ProvenanceByModel) -> list[Chart]:
-    """Every plot that a scorecard, and who made the edits, has something for."""
+    """Return every plot that the scorecard and the provenance of the edits have data for."""
     drawn: list[Callable[[], Chart]] = [
-        lambda: _make_chart("forest", "How sure it is", plots.forest(card, about=about), tables=_overall_tables(card))
+        lambda: _make_chart(
+            "forest", "Scores with intervals", plots.forest(card, about=about), tables=_overall_tables(card)
+        )
     ]
     for level in card.table.schema.levels:
-        # What is made of other groups stands in the table of scores.
+        # Groups computed from other groups are shown in the table of scores.
         if level.name != "overall" and level.mean_of is None and card.groups(level.name):
             drawn.append(partial(_level_chart, card, level.name, about))
     if provenances:
@@ -54,7 +56,7 @@ def build_charts(card: Scorecard, about: str, provenances: edit_costs.Provenance
         drawn.append(lambda: _weights_chart(card, about))
     found = []
     for draw in drawn:
-        with suppress(CrevalError):  # there is nothing to draw, or not yet
+        with suppress(CrevalError):  # no data to draw
             found.append(draw())
     return found
 
@@ -70,18 +72,18 @@ def sources_chart(comparison: SourceComparison) -> Chart:
 
 def _plane_chart(card: Scorecard, about: str) -> Chart:
     numbers = _overall_tables(card, "IF", consistency_column(card))
-    return _make_chart("plane", "Following and keeping", plots.plane(card, about=about), tables=numbers)
+    return _make_chart("plane", "Instruction following and consistency", plots.plane(card, about=about), tables=numbers)
 
 
 def _overall_tables(card: Scorecard, *columns: str) -> tuple[OutputTable, ...]:
-    """The numbers behind a plot of whole scores: of all columns, or of some."""
+    """Return the table of overall scores, with all columns or the given ones."""
     (grid,) = tables.score_tables(card, [("overall", "overall")], {})
     wanted = [at for at, head in enumerate(grid.headers) if at == 0 or not columns or head in columns]
     return (replace(select_columns(grid, wanted), section_starts=frozenset()),)
 
 
 def _level_chart(card: Scorecard, level: str, about: str) -> Chart:
-    """The groups of a level: over an ordered one a line, around a circle, or side by side."""
+    """Return the plot of a level: a line plot for complexity, otherwise a radar plot or panels."""
     groups = card.groups(level)
     behind = tuple(tables.tables_by_group(card, level))
     if level == "complexity" and len(groups) > 1:
@@ -94,23 +96,23 @@ def _level_chart(card: Scorecard, level: str, about: str) -> Chart:
 
 
 def _cost_chart(card: Scorecard, about: str, provenances: edit_costs.ProvenanceByModel) -> Chart:
-    """What edits cost beside what they score."""
+    """Return the plot of cost or time against scores."""
     table = edit_costs.cost_table(card, provenances)
     drawn = caption = ""
-    with suppress(CrevalError):  # neither money nor time is known
+    with suppress(CrevalError):  # neither cost nor time is known
         figure = plots.cost(card, provenances, about=about)
         drawn, caption = plots.figure_svg(figure), plots.caption(figure)
     words = " ".join(edit_costs.cost_sentences(card, provenances))
-    return Chart("cost", "What each cost", drawn, caption, words, cost_table=table)
+    return Chart("cost", "Cost per edit", drawn, caption, words, cost_table=table)
 
 
 def _weights_chart(card: Scorecard, about: str) -> Chart:
-    """What other weights of three metrics would say."""
+    """Return the plot of the best model under other weights of three metrics."""
     found = analyse_sensitivity(card)
     said = sensitivity_output(found, {})
     figure = plots.ternary(found, about=about)
     words = " ".join(said.sentences)
-    return _make_chart("weights", "What other weights would say", figure, words, tuple(said.tables))
+    return _make_chart("weights", "Best model under other weights", figure, words, tuple(said.tables))
 
 
 def _make_chart(name: str, title: str, figure: Figure, text: str = "", tables: tuple[OutputTable, ...] = ()) -> Chart:

@@ -1,4 +1,4 @@
-"""Samples to look at: where models are furthest apart, what weighs most failed, nobody answered, or no edit is."""
+"""Gallery of samples: largest differences, failed important questions, missing answers and missing edits."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ RIGHT, WRONG, OPEN, UNGRADED = "right", "wrong", "open", "said"
 
 @dataclass(frozen=True)
 class ShownAnswer:
-    """The answer about a model's edit: its state (right, wrong, open, said), its words, and the judge's reasons."""
+    """Answer about a model's edit: its state (right, wrong, open, said), its text, and the judge's explanation."""
 
     model: str
     state: str
@@ -35,7 +35,7 @@ class ShownAnswer:
 
 @dataclass(frozen=True)
 class ShownQuestion:
-    """One question with the answers about each model's edit."""
+    """One question with the answer about each model's edit."""
 
     question: Question
     answers: Sequence[ShownAnswer]
@@ -43,7 +43,7 @@ class ShownQuestion:
 
 @dataclass(frozen=True)
 class GallerySample:
-    """A sample as it is shown, with how its edits came about, what was asked and measured."""
+    """A sample with its images, the histories of its edits, its questions and its measurements."""
 
     sample: Sample
     group: str
@@ -55,7 +55,7 @@ class GallerySample:
 
 @dataclass(frozen=True)
 class GallerySection:
-    """Samples of one kind: what they have in common, and the samples."""
+    """Samples selected for one reason, which the description states."""
 
     title: str
     description: str
@@ -65,28 +65,30 @@ class GallerySection:
 def build_gallery(
     run: Run, card: Scorecard, samples_per_section: int, link: Path | None, watch: Callable[[int, int], None]
 ) -> list[GallerySection]:
-    """So many samples of each kind, none twice. Pictures are inside or, with `link`, links from that folder."""
+    """Return sections of up to `samples_per_section` samples, each sample at most once.
+
+    Images are embedded or, if `link` is given, linked relative to that folder.
+    """
     kinds: list[tuple[str, str, list[str]]] = [
         (
-            "Where models are furthest apart",
-            f"The largest differences in {card.table.schema.ranking_column} between models, of as many "
-            "groups as there are.",
+            "Largest differences between models",
+            f"Samples with the largest differences in {card.table.schema.ranking_column}, from all groups in turn.",
             most_divergent_samples(run, card),
         ),
         *_heavy_failures(run, card),
         (
-            "Where there is no answer",
-            "Samples with the most questions that no answer could be taken for.",
+            "Unanswered questions",
+            "Samples with the most questions that have no usable answer.",
             _most_frequent(card, (answer.edit for answer in run.unanswered_verdicts())),
         ),
         (
-            "Where candidates are furthest apart",
-            "Samples that a model made several pictures of, which differ most to whoever picked.",
+            "Largest differences between candidates",
+            "Samples for which a model made several candidate images that were scored most differently.",
             _divergent_candidates(run, card),
         ),
         (
-            "Where there is no edit",
-            "Samples of which the most models have no edit, and what became of it.",
+            "Missing edits",
+            "Samples for which the most models have no edit, with the reason.",
             _most_frequent(card, (e.edit for e in run.missing_edits() if e.status is not EditStatus.UNSUPPORTED)),
         ),
     ]
@@ -106,7 +108,7 @@ def build_gallery(
 
 
 def most_divergent_samples(run: Run, card: Scorecard) -> list[str]:
-    """The samples in which models differ, the furthest apart first, of as many groups as there are."""
+    """Return the samples in which models differ, largest difference first, taking groups in turn."""
     ranking = card.table.schema.ranking_column
     apart = {}
     for name in card.table.samples:
@@ -118,7 +120,7 @@ def most_divergent_samples(run: Run, card: Scorecard) -> list[str]:
 
 
 def _heavy_failures(run: Run, card: Scorecard) -> Iterator[tuple[str, str, list[str]]]:
-    """Samples in which most of what weighs most failed, where questions weigh differently."""
+    """Yield a section of samples with the most failures of questions with the largest weight, if weights differ."""
     asked = {(name, question.id): question for name in card.table.samples for question in _questions(run, name)}
     weights = {question.weight for question in asked.values()}
     if len(weights) < 2:
@@ -136,21 +138,21 @@ def _heavy_failures(run: Run, card: Scorecard) -> Iterator[tuple[str, str, list[
             )
     counts = {name: float(number) for name, number in failed.items() if number}
     yield (
-        f"Where questions of weight {heaviest:g} failed",
-        "What weighs most, and was answered wrongly of the most edits.",
+        f"Failed questions of weight {heaviest:g}",
+        "Samples in which the most edits fail questions of the largest weight.",
         _interleave_groups(run, card, counts),
     )
 
 
 def _most_frequent(card: Scorecard, edits: Iterable[EditKey]) -> list[str]:
-    """The samples of these edits, those with the most first."""
+    """Return the samples of these edits, most frequent first."""
     models, samples = set(card.models), set(card.table.samples)
     counts = Counter(key.sample for key in edits if key.sample in samples and key.model in models)
     return [name for name, _ in counts.most_common()]
 
 
 def _divergent_candidates(run: Run, card: Scorecard) -> list[str]:
-    """Samples by how far the scores of a model's candidates are apart."""
+    """Return samples by the difference between the scores of a model's candidates."""
     there = set(card.table.samples)
     apart: dict[str, float] = {}
     for key, facts in run.edit_metadata().items():
@@ -163,7 +165,7 @@ def _divergent_candidates(run: Run, card: Scorecard) -> list[str]:
 
 
 def _interleave_groups(run: Run, card: Scorecard, weights: Mapping[str, float]) -> list[str]:
-    """Samples with the largest first, one of each group in turn."""
+    """Return samples by decreasing weight, taking one of each group in turn."""
     finest = next((level.name for level in reversed(card.table.schema.levels) if level.groups_samples), "")
     found: dict[str, list[str]] = {}
     for name in sorted(weights, key=lambda name: (-weights[name], name)):
@@ -228,7 +230,7 @@ def _gallery_sample(run: Run, card: Scorecard, name: str, link: Path | None) -> 
 def _shown_answer(
     protocol: Protocol, question: Question, model: str, answers: Sequence[VerdictRow], *, use_mean: bool, absence: str
 ) -> ShownAnswer:
-    """All answers to a question about one model's edit; `absence` stands where there is none."""
+    """Return the summary of all answers about one model's edit, or `absence` if there are none."""
     credits_ = {protocol.credit(question, a.value) for a in answers if a.value is not None} - {None}
     state = UNGRADED if credits_ else OPEN
     if question.reference is not None:
@@ -241,7 +243,10 @@ def _shown_answer(
 def measurement_table(
     probes: Sequence[Probe], models: Sequence[str], answers: Mapping[tuple[str, str], Sequence[VerdictRow]]
 ) -> OutputTable | None:
-    """Each measurement in a row, each model in a column, or nothing; `answers` are by model and probe."""
+    """Return a table with a row per measurement and a column per model, or None without measurements.
+
+    `answers` are by model and probe.
+    """
 
     def shown(model: str, probe: Measurement) -> str:
         given = answers.get((model, probe.id), ())
@@ -252,4 +257,4 @@ def measurement_table(
         for probe in probes
         if isinstance(probe, Measurement)
     ]
-    return OutputTable(["measured", *models], rows) if rows else None
+    return OutputTable(["measurement", *models], rows) if rows else None

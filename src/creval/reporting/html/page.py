@@ -1,4 +1,4 @@
-"""A run as a page of HTML: one file that opens anywhere."""
+"""The HTML report of a run: one self-contained file."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from creval.store.manifest import benchmark_title
 from creval.store.provenance import read_provenance
 from creval.store.run import Run
 
-_MAX_COLUMNS = 20  # columns of the table of scores
+_MAX_COLUMNS = 20  # columns of the score table
 SAMPLES_PER_SECTION = 6
 """Samples of each kind in the gallery."""
 
@@ -35,8 +35,11 @@ def report_page(
     comparison: SourceComparison | None = None,
     watch: Callable[[int, int], None] = lambda _, __: None,
 ) -> str:
-    """The scores of a run, what they rest on, and samples with pictures: inside or, with `link`, links from there."""
-    shelves = build_gallery(run, card, samples_per_section, link, watch)
+    """Return the report as HTML: scores, plots, samples with images, and facts about the run.
+
+    Images are embedded or, if `link` is given, linked relative to that folder.
+    """
+    sections = build_gallery(run, card, samples_per_section, link, watch)
     manifest = run.manifest
     samples = dict.fromkeys(card.table.samples)
     gone = missing_edits.missing_from_table(run, card.table)
@@ -62,18 +65,18 @@ def report_page(
             *([sources_chart(comparison)] if comparison else []),
             *build_charts(card, describe_basis(card, manifest), read_provenance(manifest)),
         ],
-        shelves=shelves,
+        sections=sections,
         models=card.models,
-        asked=run_facts.run_facts_table(run),
+        settings=run_facts.run_facts_table(run),
         prompts=manifest.get("prompts", {}),
         unanswered=run_facts.unanswered_tables(run, card.models, samples),
-        gone=missing_edits.missing_table(gone),
-        absent=run_facts.missing_images_table(run, card.models, samples),
+        missing_edits=missing_edits.missing_table(gone),
+        missing_images=run_facts.missing_images_table(run, card.models, samples),
     )
 
 
 def output_page(title: str, output: CommandOutput) -> str:
-    """What one command found, as a page."""
+    """Return the output of one command as an HTML page."""
     return render_page("findings.html", title=title, found=output)
 
 
@@ -83,7 +86,7 @@ def _page_title(card: Scorecard, manifest: Mapping[str, Any]) -> str:
 
 
 def _score_tables(card: Scorecard) -> list[OutputTable]:
-    """The whole and the groups of the coarsest level beside each other or, where that is too wide, a table each."""
+    """Return one table of the overall scores and the coarsest level, or several tables if it is too wide."""
     levels = card.table.schema.levels
     level = next((level.name for level in levels if level.groups_samples), None)
     shown = tables.select_groups(card, ["overall"] if level is None else ["overall", level])

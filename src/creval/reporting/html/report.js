@@ -1,5 +1,5 @@
 "use strict";
-/* A head of a table sorts its rows: numbers by size, the largest first; words by the alphabet. */
+/* Clicking a column header sorts the table: numbers largest first, texts alphabetically. */
 for (const table of document.querySelectorAll("table.sortable")) {
   const heads = [...table.tHead.rows[table.tHead.rows.length - 1].cells];
   heads.forEach((head, at) => {
@@ -28,7 +28,7 @@ for (const table of document.querySelectorAll("table.sortable")) {
     });
   });
 }
-/* A thumbnail opens large; arrow keys go to those beside it, Escape closes it. */
+/* Clicking a thumbnail opens it enlarged. Arrow keys show its neighbours, Escape closes it. */
 const large = document.getElementById("large");
 if (large) {
   const image = large.appendChild(new Image());
@@ -39,11 +39,11 @@ if (large) {
     at = (at + step + row.length) % row.length;
     image.src = row[at].src;
     image.alt = row[at].alt;
-    document.getElementById("large-words").textContent = row[at].alt;
+    document.getElementById("large-caption").textContent = row[at].alt;
   };
   for (const button of document.querySelectorAll("button.large")) {
     button.addEventListener("click", () => {
-      row = [...button.closest(".pictures, .tries").querySelectorAll("button.large img")];
+      row = [...button.closest(".images, .tries").querySelectorAll("button.large img")];
       at = row.indexOf(button.querySelector("img")) - 1;
       show(1);
       large.showModal();

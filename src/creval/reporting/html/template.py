@@ -1,4 +1,4 @@
-"""Pages are made from templates in which every text is escaped."""
+"""Rendering of HTML templates with automatic escaping."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 
 _TEMPLATE_FOLDER = Path(__file__).parent
 COLOURS = _TEMPLATE_FOLDER / "colours.css"
-"""The colours of all pages, the viewer's too."""
+"""The colours of all pages, including the viewer's."""
 
 
 def make_environment(loader: BaseLoader, finalize: Callable[[object], object]) -> Environment:
-    """Templates in which every text is escaped and every name is known."""
+    """Return a template environment that escapes every text and rejects undefined names."""
     from jinja2 import Environment, StrictUndefined
 
     return Environment(
@@ -36,7 +36,7 @@ def make_environment(loader: BaseLoader, finalize: Callable[[object], object]) -
 
 @cache
 def _environment() -> Environment:
-    """The templates beside this file."""
+    """Return the environment of the templates in this folder."""
     from jinja2 import FileSystemLoader
 
     made = make_environment(FileSystemLoader(_TEMPLATE_FOLDER), _escape_control)
@@ -45,7 +45,7 @@ def _environment() -> Environment:
 
 
 def render_page(template: str, images: str = "data:", **content: object) -> str:
-    """A page in one file: its style and its script are inside, and nothing else may run."""
+    """Return a self-contained page. Its style and script are embedded, and no other script may run."""
     colours, style, script = (
         path.read_text("utf-8") for path in (COLOURS, _TEMPLATE_FOLDER / "report.css", _TEMPLATE_FOLDER / "report.js")
     )
@@ -54,25 +54,25 @@ def render_page(template: str, images: str = "data:", **content: object) -> str:
 
 
 def render_part(template: str, **content: object) -> str:
-    """Return a part of a page, for a page that is not ours."""
+    """Return a part of a page, to be embedded in another page."""
     return _environment().get_template(template).render(**content)
 
 
 def _escape_control(value: object) -> object:
-    """Control characters are shown, not obeyed; what is known to be HTML stays so."""
+    """Make control characters visible. Text already marked as HTML is not changed."""
     if type(value) is str:
         return "\n".join(map(escape_control, value.split("\n")))
     return value
 
 
 def _html_cell(cell: str | TableCell) -> TableCell:
-    """A cell; places that a terminal marks by small numbers are marked by its class alone."""
+    """Return a cell without the superscripts of the terminal, because CSS classes mark best and second best."""
     found = as_table_cell(cell)
     return found._replace(text=found.text.strip(" ¹²"), beside=found.beside.strip())
 
 
 def column_groups(table: OutputTable) -> list[tuple[str, int]]:
-    """What stands above several columns, and above how many; nothing where heads have one line."""
+    """Return the upper header line as names with their numbers of columns. Empty if headers have one line."""
     found: list[tuple[str, int]] = []
     for head in table.headers:
         first = head.split("\n")[0] if "\n" in head else ""

@@ -1,4 +1,4 @@
-"""Thumbnails of a page: of sources and edits, and of the way to an edit."""
+"""Thumbnails of a report: sources, edits, and the steps of an edit's history."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from creval.reporting.edit_history import Candidate, edit_steps, is_linear
 from creval.reporting.missing_edits import shorten_reason
 
 THUMBNAIL_SIDE, CANDIDATE_SIDE = 640, 320
-"""Pixels of a thumbnail's longer side: of one to look at, and of one on the way to it; both open large."""
-_MAX_CANDIDATES = 8  # pictures of one step
-_MAX_REASON_CHARS = 160  # of a reason
+"""Pixels of the longer side of a thumbnail: of an edit, and of an intermediate image."""
+_MAX_CANDIDATES = 8  # images shown for one step
+_MAX_REASON_CHARS = 160  # characters of a reason
 
 
 @dataclass(frozen=True)
 class Thumbnail:
-    """A thumbnail with its caption, or the words for why there is none; `picked` among several."""
+    """A thumbnail with its caption, or a placeholder text that says why there is no image."""
 
     caption: str
     source: str = ""
@@ -36,7 +36,7 @@ class Thumbnail:
 
 @dataclass(frozen=True)
 class HistoryStep:
-    """One step on the way to an edit: its words, how it was planned, and what came of it."""
+    """One step of an edit's history: its instruction, its plan, and its images."""
 
     instruction: str
     plan: str
@@ -46,7 +46,7 @@ class HistoryStep:
 
 @dataclass(frozen=True)
 class EditHistory:
-    """How a model's edit came about; `is_linear` where each step is one picture and no more."""
+    """History of a model's edit. `is_linear` means that every step has exactly one image and no plan."""
 
     model: str
     steps: Sequence[HistoryStep]
@@ -54,11 +54,11 @@ class EditHistory:
 
 
 def make_thumbnail(path: Path | None, caption: str, link: Path | None, side: int = THUMBNAIL_SIDE) -> Thumbnail:
-    """A thumbnail inside the page or, with `link`, the folder from which it is found, a link."""
+    """Return an embedded thumbnail or, if `link` is given, a link relative to that folder."""
     if path is None:
-        return Thumbnail(caption, placeholder="no picture")
+        return Thumbnail(caption, placeholder="no image")
     if not is_file(path):
-        return Thumbnail(caption, placeholder=f"absent: {path.name}")
+        return Thumbnail(caption, placeholder=f"missing: {path.name}")
     try:
         if link is not None:
             away = os.path.relpath(path.resolve(), link.resolve())
@@ -74,7 +74,7 @@ def make_thumbnail(path: Path | None, caption: str, link: Path | None, side: int
 
 
 def edit_thumbnail(edit: Edit, caption: str, link: Path | None, side: int = THUMBNAIL_SIDE) -> Thumbnail:
-    """An edit's picture, or what became of it and why."""
+    """Return the thumbnail of an edit, or its status and reason if it has no image."""
     if edit.image is None and edit.status is not EditStatus.DONE:
         reason = shorten_reason(edit.reason, _MAX_REASON_CHARS)
         return Thumbnail(caption, placeholder=f"{edit.status}: {reason}" if reason else str(edit.status))
@@ -82,7 +82,7 @@ def edit_thumbnail(edit: Edit, caption: str, link: Path | None, side: int = THUM
 
 
 def build_edit_history(edit: Edit, rank: str, digits: Digits, link: Path | None) -> EditHistory | None:
-    """The way to an edit; none where it was made at once."""
+    """Return the history of an edit, or None if it was made in one step."""
     found = edit_steps(edit)
     steps = [
         HistoryStep(

@@ -1,4 +1,4 @@
-"""Plots, as figures of matplotlib that can be shown, saved or changed further."""
+"""Plots as matplotlib figures that can be shown, saved or modified."""
 
 from creval.reporting.plots.canvas import COLOURS, caption
 from creval.reporting.plots.complexity import complexity

@@ -1,4 +1,4 @@
-"""What all plots share: a sheet of paper, models' colours and marks, and names that fit."""
+"""Shared layout and style of all plots: figure, colours, markers and legend."""
 
 from __future__ import annotations
 
@@ -17,22 +17,24 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure, SubFigure
 
 FOREGROUND = "#1b1b1d"
-"""Words and axes; on a page, the colour of the page's own words."""
+"""Colour of text and axes. In an HTML page, it becomes the text colour of the page."""
 BACKGROUND = "#fdfdfe"
-"""What lies behind them; on a page, its own ground."""
+"""Background colour. In an HTML page, it becomes the background of the page."""
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#9416F0", "#915229", "#9379FC", "#725D75", "#B18E4D", "#A08BAE", "#634AD8")
-"""Told apart by colour-blind people too, and three times as light or dark as white and near-black
-paper. On grey paper marks and dashes tell models apart."""
+"""Colours that colour-blind people can distinguish, with a contrast of at least 3:1 on white and near-black.
+
+In greyscale, markers and dashes distinguish the models.
+"""
 _MARKERS = "osD^vPX<>ph"
 _DASHES = ("-", (0, (5, 1.5)), (0, (1.5, 1.2)), (0, (6, 1.5, 1.5, 1.5)))
 FIGURE_WIDTH = 7.2
-"""Inches: both columns of a paper, or the page of a report."""
+"""Inches: the text width of a two-column paper or of a report."""
 SMALL_FONT = 8.0
-"""Points: the smallest words."""
-_LINE_HEIGHT = 0.155  # inches of a line of the smallest words
+"""Points: the smallest font."""
+_LINE_HEIGHT = 0.155  # inches of a line in the smallest font
 TITLE_HEIGHT = 0.3
-"""Inches that a figure's title takes, at its top."""
-_CHAR_WIDTH = 0.0585  # inches of a letter of them, on average
+"""Inches at the top of a figure for its title."""
+_CHAR_WIDTH = 0.0585  # inches of a letter in the smallest font, on average
 _STYLE: Mapping[str, Any] = {
     "font.family": "sans-serif",
     "font.size": 9.0,
@@ -66,7 +68,7 @@ _STYLE: Mapping[str, Any] = {
     "figure.constrained_layout.h_pad": 0.05,
     "figure.constrained_layout.w_pad": 0.05,
 }
-# Scripts that matplotlib's own font lacks are drawn with one of these, where there is one.
+# Scripts that matplotlib's default font lacks are drawn with one of these fonts, if installed.
 _FALLBACK_FONTS = (
     "Noto Sans CJK SC",
     "Noto Sans CJK JP",
@@ -86,7 +88,7 @@ _FALLBACK_FONTS = (
 
 @contextmanager
 def plot_style() -> Iterator[None]:
-    """Draw in the style of all plots. A script that no font here has is shown as boxes, without a warning."""
+    """Context with the style of all plots. Characters missing from all fonts are drawn as boxes without a warning."""
     from matplotlib import font_manager, rc_context
 
     there = set(font_manager.get_font_names())
@@ -97,7 +99,7 @@ def plot_style() -> Iterator[None]:
 
 
 class SeriesStyle(NamedTuple):
-    """How a model is drawn on every plot. Later models are smaller and over earlier ones, so that all of them show."""
+    """Appearance of a model in all plots. Later models are smaller and drawn on top, so that all remain visible."""
 
     colour: str
     marker: str
@@ -107,7 +109,7 @@ class SeriesStyle(NamedTuple):
 
 
 def series_style(index: int) -> SeriesStyle:
-    """The look of the model in this place; no two of the first hundred have the same."""
+    """Return the style of the model at this index. The first hundred styles are all different."""
     turn = index + index // len(COLOURS)
     smaller = 0.6 + 0.4 * 0.7**index
     return SeriesStyle(
@@ -120,7 +122,7 @@ def series_style(index: int) -> SeriesStyle:
 
 
 def error_bar(cell: ScoreEstimate) -> list[list[float]] | None:
-    """From a value to the ends of its interval, as matplotlib wants it."""
+    """Return the distances from a value to its interval ends, in matplotlib's format."""
     if cell.value is None or cell.low is None or cell.high is None:
         return None
     return [[max(0.0, cell.value - cell.low)], [max(0.0, cell.high - cell.value)]]
@@ -138,7 +140,7 @@ def draw_point(
     zorder: float = 3,
     **bars: Any,
 ) -> None:
-    """A value with its intervals along x (`across`) and y (`up`); hollow where one of them is missing."""
+    """Draw a value with its intervals along x (`across`) and y (`up`). Hollow if an interval is missing."""
     xerr, yerr = (None if cell is None else error_bar(cell) for cell in (across, up))
     axes.errorbar(x, y, xerr=xerr, yerr=yerr, fmt="none", ecolor=series.colour, **bars)
     filled = all(ends is not None for cell, ends in ((across, xerr), (up, yerr)) if cell is not None)
@@ -148,7 +150,7 @@ def draw_point(
 
 
 def iter_panels(body: SubFigure, count: int, across: int) -> Iterator[Any]:
-    """The axes of so many panels, `across` of them side by side; places that are left over stay empty."""
+    """Yield the axes of `count` panels, `across` of them per row. Remaining places stay empty."""
     rows = math.ceil(count / across)
     for at, axes in enumerate(body.subplots(rows, min(across, count), squeeze=False).flat):
         if at < count:
@@ -158,7 +160,7 @@ def iter_panels(body: SubFigure, count: int, across: int) -> Iterator[Any]:
 
 
 def style_rows(axes: Any, labels: Sequence[str], heading: str, *, first: bool, top: float, margin: float) -> None:
-    """Lay out a panel whose rows are named at its left, if it is the `first` of its line."""
+    """Format a panel with one row per label. Only the `first` panel of a line shows the labels."""
     axes.set_ylim(len(labels) - 0.5, top)
     axes.margins(x=margin)
     axes.grid(axis="x")
@@ -171,9 +173,9 @@ def style_rows(axes: Any, labels: Sequence[str], heading: str, *, first: bool, t
 
 
 def hollow_note(cells: Iterable[ScoreEstimate]) -> str:
-    """The sentence on values without an interval, where there are some."""
+    """Return the caption's sentence on values without an interval, or an empty string."""
     hollow = any(cell.value is not None and cell.low is None for cell in cells)
-    return "Hollow: no interval, because fewer than five samples have a value. " if hollow else ""
+    return "Hollow marks: no interval, because fewer than five samples have a value. " if hollow else ""
 
 
 def make_figure(
@@ -185,9 +187,9 @@ def make_figure(
     alt_text: str = "",
     width: float = FIGURE_WIDTH,
 ) -> tuple[Figure, SubFigure]:
-    """A figure with a title, a key of its entries (a name and its handle), and below a caption; and where to draw.
+    """Return a figure with a title, a legend of `entries` and a caption, and the subfigure to draw in.
 
-    `height` is that of the drawing, in inches. `alt_text` is what a screen reader says besides the caption.
+    `height` is that of the drawing area, in inches. `alt_text` is added to the caption for screen readers.
     """
     from matplotlib.figure import Figure
 
@@ -196,7 +198,7 @@ def make_figure(
     longest = max((len(name) for name, _ in entries), default=0)
     across = max(1, min(len(entries), int((width - 0.1) / ((longest + 9) * _CHAR_WIDTH))))
     rows = math.ceil(len(entries) / across)
-    across = math.ceil(len(entries) / max(rows, 1))  # no row of one below a full one
+    across = math.ceil(len(entries) / max(rows, 1))  # balanced rows
     head = TITLE_HEIGHT + (rows * _LINE_HEIGHT * 1.08 + 0.06 if rows else 0.0)
     foot = len(caption) * _LINE_HEIGHT + 0.12
     made = Figure(figsize=(width, head + height + foot), layout="constrained")
@@ -217,7 +219,7 @@ def make_figure(
             handlelength=2.6,
             handletextpad=0.6,
         )
-        # Matplotlib leaves out entries whose names begin with an underscore; words set later stay.
+        # Matplotlib leaves out entries whose names start with an underscore, unless the text is set later.
         for words, (name, _) in zip(key.get_texts(), entries, strict=True):
             words.set_text(name)
     parts[2].set_label(_strip_invalid_xml(about))
@@ -228,7 +230,7 @@ def make_figure(
 
 
 def legend_entries(labels: Iterable[str], *, lines: bool = False) -> list[tuple[str, Any]]:
-    """Series as entries of a key."""
+    """Return the models as legend entries."""
     from matplotlib.lines import Line2D
 
     found = []
@@ -240,13 +242,13 @@ def legend_entries(labels: Iterable[str], *, lines: bool = False) -> list[tuple[
 
 
 def figure_texts(figure: Figure) -> tuple[str, str]:
-    """A figure's title and its caption, for those who cannot see it."""
+    """Return a figure's title and its description for screen readers."""
     title = figure.subfigs[0].get_suptitle() if figure.subfigs else figure.get_suptitle()
     return title.replace(r"\$", "$"), str(figure.get_label() or "")
 
 
 def caption(figure: Figure) -> str:
-    """What stands below a figure, as one line; nothing where it has no foot."""
+    """Return a figure's caption as one line, or an empty string if it has none."""
     return str(figure.subfigs[-1].get_label() or "") if figure.subfigs else ""
 
 

@@ -1,4 +1,4 @@
-"""What complexity costs: each metric over the ordered groups of a level."""
+"""Complexity plot: each metric over the ordered groups of a level."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ if TYPE_CHECKING:
 
 DEFAULT_LEVEL = "complexity"
 MAX_MODELS = 8
-"""Lines that can be told apart."""
+"""Largest number of lines that can be distinguished."""
 
 
 @canvas.plot_style()
 def complexity(
     card: Scorecard, level: str = "", *, metrics: Sequence[str] = (), about: str = "", max_models: int = MAX_MODELS
 ) -> Figure:
-    """A line a model from the first group of a level to its last, with bands for intervals."""
+    """Draw a line per model over the groups of a level, with bands for intervals."""
     levels = [one.name for one in card.table.schema.levels]
     level = level or DEFAULT_LEVEL
     if level == DEFAULT_LEVEL and level not in levels:
         raise CrevalError(
-            "this run has no levels of complexity, as Complex-Edit's have (its levels: "
-            f"{', '.join(levels)}): `creval plot RUN groups` draws any of them."
+            f"this run has no level `complexity`; only Complex-Edit has one. Its levels are {', '.join(levels)}. "
+            "`creval plot RUN groups` draws any level."
         )
     level = selection.resolve_level(card, level, min_groups=2)
     steps = card.groups(level)

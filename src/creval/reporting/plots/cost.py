@@ -1,4 +1,4 @@
-"""What a score costs: models by the price or the time of an edit, and one model's strategies."""
+"""Cost plot: score of each model over the cost or time of an edit, with strategies of one editor joined."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_LOG_SCALE_RATIO = 8.0  # times the least, from which on an axis is logarithmic
+_LOG_SCALE_RATIO = 8.0  # the axis is logarithmic if the largest value is this many times the smallest
 
 
 @canvas.plot_style()
 def cost(card: Scorecard, provenances: ProvenanceByModel, *, about: str = "") -> Figure:
-    """Each model's score over an edit's cost or, where none is known, its time; an editor's strategies are joined."""
+    """Draw each model's score over the cost of an edit or, if no cost is known, its time."""
     rank = card.table.schema.ranking_column
     scored = [name for name in card.models if card.cell(name, rank).value is not None]
     costs = {name: provenances[name].cost_per_edit for name in scored if name in provenances}
@@ -32,21 +32,21 @@ def cost(card: Scorecard, provenances: ProvenanceByModel, *, about: str = "") ->
     drawn = {name: found for name, found in costs.items() if found is not None}
     if not drawn:
         raise CrevalError(
-            "this run knows neither the cost nor the time of its edits: it does of what `creval "
-            "edit` made, judged from the folder that it made."
+            "the cost and time of this run's edits are unknown. They are recorded for edits made by `creval edit` and "
+            "judged from its output folder."
         )
-    what = "costs" if in_money else "takes"
+    what = "cost" if in_money else "time"
     cells = [card.cell(name, rank) for name in drawn]
     missing = [name for name in card.models if name not in drawn]
-    unknown = "Cost" if in_money else "Time"
-    absent = f"{unknown} not known, so not shown: {', '.join(model_labels(missing).values())}. "
+    unknown = "cost" if in_money else "time"
+    absent = f"Not shown, {unknown} unknown: {', '.join(model_labels(missing).values())}. "
     lines = _strategy_lines(card, provenances, drawn, rank)
-    joined = "Lines join one editor's strategies. " if lines else ""
+    joined = "Lines join the strategies of one editor. " if lines else ""
     made_up, body = canvas.make_figure(
-        f"{escape_plot_text(rank)} of each model, and what an edit {what}",
+        f"{escape_plot_text(rank)} and {what} per edit of each model",
         f"{about}Bars: 95 % intervals over samples. {joined}{canvas.hollow_note(cells)}"
-        f"{absent if missing else ''}All calls behind an edit count: candidates, picking, "
-        "planning. The axes may show a part of their range.",
+        f"{absent if missing else ''}The {what} includes all calls behind an edit: candidates, picking and planning. "
+        "Axes may show only a part of their range.",
         4.2,
         alt_text=f"{selection.values_text(card, [rank])} {_costs_text(drawn, in_money)}",
         width=6.2,
@@ -61,7 +61,7 @@ def cost(card: Scorecard, provenances: ProvenanceByModel, *, about: str = "") ->
         if name in drawn
     ]
     metric = card.table.schema.find_metric(rank)
-    axes.set_xlabel("US dollars an edit" if in_money else "seconds of calls an edit")
+    axes.set_xlabel("US dollars per edit" if in_money else "seconds of calls per edit")
     axes.set_ylabel(selection.axis_label(metric, rank))
     axes.margins(0.14)
     _set_cost_scale(axes, list(drawn.values()))
@@ -73,13 +73,13 @@ def cost(card: Scorecard, provenances: ProvenanceByModel, *, about: str = "") ->
 
 
 StrategyLine = tuple[list[float], list[float], str]
-"""Places across and up, and a colour."""
+"""X values, y values and a colour."""
 
 
 def _strategy_lines(
     card: Scorecard, provenances: ProvenanceByModel, drawn: dict[str, float], rank: str
 ) -> list[StrategyLine]:
-    """From one strategy of an editor to the next dearer one."""
+    """Return a line per editor through its strategies, cheapest first."""
     found: dict[str, list[tuple[float, float, int]]] = {}
     for at, name in enumerate(card.models):
         if name in drawn:
@@ -95,7 +95,7 @@ def _strategy_lines(
 
 
 def _set_cost_scale(axes: Axes, values: list[float]) -> None:
-    """Logarithmic where values lie far apart, from zero where they do not."""
+    """Set a logarithmic axis if values differ by a large factor."""
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
     least, most = min(values), max(values)
@@ -111,4 +111,4 @@ def _set_cost_scale(axes: Axes, values: list[float]) -> None:
 
 def _costs_text(drawn: dict[str, float], in_money: bool) -> str:
     parts = (f"{escape_plot_text(n)} {format_money(v) if in_money else format_seconds(v)}" for n, v in drawn.items())
-    return f"An edit: {', '.join(parts)}."
+    return f"Per edit: {', '.join(parts)}."

@@ -1,4 +1,4 @@
-"""Plots as files, and as a part of a page."""
+"""Plots as files and as SVG elements of an HTML page."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ _FONTS = re.compile(r"(font(?:-family)?: [^;\"]*?)'DejaVu Sans'[^;\"]*")
 
 
 def check_suffix(path: str | Path) -> None:
-    """Refuse a file whose name does not say what it is, before anything is drawn."""
+    """Raise an error if the file's suffix is not supported."""
     if Path(path).suffix.casefold() not in SUFFIXES:
         raise CrevalError(f"`out` {path}: give a file that ends in .svg, .png or .pdf.")
 
 
 def save_figure(figure: Figure, path: str | Path) -> None:
-    """Write a plot as SVG, PNG or PDF, by the file's suffix; the same plot as the same bytes."""
+    """Write a plot as SVG, PNG or PDF, depending on the suffix. Equal plots give equal bytes."""
     check_suffix(path)
     path = Path(path)
     suffix = path.suffix.casefold()
@@ -51,9 +51,9 @@ def save_figure(figure: Figure, path: str | Path) -> None:
 
 
 def figure_svg(figure: Figure, title: str = "", description: str = "") -> str:
-    """A plot as an element of a page, without its title and its caption, which are left to the page.
+    """Return a plot as an SVG element for a page, without title and caption.
 
-    It takes the page's width, its words' colour (`currentColor`) and its ground (`--paper`); its ids are its own.
+    It adapts to the page's width, text colour (`currentColor`) and background (`--paper`). Its ids are unique.
     """
     with _without_words(figure) as (head, foot):
         text = _number_ids(_render(figure, ".svg", transparent=True).decode("utf-8"))
@@ -74,14 +74,14 @@ def figure_svg(figure: Figure, title: str = "", description: str = "") -> str:
 
 
 def _crop_view(view: re.Match[str], head: float, foot: float) -> str:
-    """A view box without these shares of its height at the top and at the bottom."""
+    """Return a view box without these shares of its height at the top and at the bottom."""
     height = float(view[3])
     return f"{view[1]}{height * head:.6g}{view[2]}{height * (1 - head - foot):.6g}"
 
 
 @contextmanager
 def _without_words(figure: Figure) -> Iterator[tuple[float, float]]:
-    """A plot whose title and caption are not drawn, and how much of its height that leaves empty above and below."""
+    """Hide a figure's title and caption, and yield the shares of its height that become empty above and below."""
     hidden: list[Any] = []
     head = foot = 0.0
     if figure.subfigs:
@@ -103,7 +103,7 @@ def _without_words(figure: Figure) -> Iterator[tuple[float, float]]:
 
 
 def _adapt_tag(tag: str, prefix: str) -> str:
-    """A tag with ids of its own, and colours and fonts of the page."""
+    """Return a tag with prefixed ids, and with the colours and fonts of the page."""
     tag = re.sub(r'(\sid="|href="#|url\(#)', rf"\1{prefix}-", tag)
     tag = tag.replace(FOREGROUND, "currentColor").replace(BACKGROUND, "var(--paper, Canvas)")
     return _FONTS.sub(r"\1sans-serif", tag)
@@ -117,7 +117,7 @@ def _render(figure: Figure, suffix: str, *, transparent: bool = False) -> bytes:
 
 
 def _number_ids(text: str) -> str:
-    """SVG whose ids are numbers in order: matplotlib's differ from one time to the next."""
+    """Replace matplotlib's random ids by numbers in order of appearance."""
     order: dict[str, str] = {}
 
     def number(match: re.Match[str]) -> str:
@@ -127,19 +127,19 @@ def _number_ids(text: str) -> str:
 
 
 def _map_tags(text: str, change: Callable[[str], str]) -> str:
-    """Tags changed, and words left as they are, whatever they look like."""
+    """Apply `change` to the tags of an SVG, and leave its texts unchanged."""
     return _TAG.sub(lambda match: change(match[0]), text)
 
 
 def _split_root(text: str) -> tuple[str, str, str]:
-    """What stands before the root's tag, the tag, and what follows."""
+    """Split an SVG into the text before the root tag, the root tag, and the rest."""
     start = text.index("<svg")
     end = text.index(">", start) + 1
     return text[:start], text[start:end], text[end:]
 
 
 def _add_title(root: str, prefix: str, title: str, description: str) -> tuple[str, str]:
-    """The root's tag and its first children, by which a screen reader names the picture."""
+    """Return the root tag and its title and description elements for screen readers."""
     ids = f"{prefix}-title {prefix}-desc"
     root = f'{root[:-1]} role="img" aria-labelledby="{ids}">'
     return root, (

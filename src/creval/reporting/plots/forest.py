@@ -1,4 +1,4 @@
-"""How sure: every model's value with its interval, and who cannot be told apart."""
+"""Forest plot: each model's value with its interval, and models without significant differences."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _PANELS = 4  # side by side
 
 @canvas.plot_style()
 def forest(card: Scorecard, *, metrics: Sequence[str] = (), about: str = "") -> Figure:
-    """A row a model, best first, a panel for each column. Bars join models of whom no two can be told apart."""
+    """Draw a row per model, best first, and a panel per metric. Bars join models without significant differences."""
     columns = selection.columns_with_values(card, "overall", ["overall"], metrics)
     rank = card.table.schema.ranking_column
     rows = -(-len(columns) // _PANELS)
@@ -27,11 +27,11 @@ def forest(card: Scorecard, *, metrics: Sequence[str] = (), about: str = "") -> 
     joined = [group for group in card.indistinguishable if len(group) > 1 and columns[0] == rank]
     several = ""
     if len(card.models) > 1 and columns[0] == rank:
-        bar = f"A bar beside {escape_plot_text(rank)} joins models of whom no two can be told apart"
-        several = bar if joined else f"All models can be told apart in {escape_plot_text(rank)}"
-        several += " (paired sign-flip test at 5 %, corrected after Holm). "
+        bar = f"Bars beside {escape_plot_text(rank)} join models without significant differences"
+        several = bar if joined else f"All differences in {escape_plot_text(rank)} are significant"
+        several += " (paired sign-flip test at the 5 % level, Holm-corrected). "
     made, body = canvas.make_figure(
-        f"Every model with its interval, ordered by {escape_plot_text(rank)}",
+        f"Models with intervals, ordered by {escape_plot_text(rank)}",
         f"{about}Bars through values: 95 % intervals over samples. {several}{canvas.hollow_note(cells)}"
         "Each panel has its own scale.",
         rows * (len(card.models) * _ROW_HEIGHT + 0.85),
@@ -79,7 +79,7 @@ def draw_values(
 
 
 def _draw_ties(axes: Any, card: Scorecard, joined: list[tuple[str, ...]]) -> None:
-    """Bars outside the panel; those that overlap stand beside each other."""
+    """Draw the bars beside the panel. Overlapping bars are drawn next to each other."""
     place = {name: at for at, name in enumerate(card.models)}
     ends: list[int] = []
     for group in joined:

@@ -1,4 +1,4 @@
-"""Group by group: each model's value with its interval in each group of a level."""
+"""Group plot: each model's value with its interval in each group of a level."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 MAX_MODELS = 8
-"""Models that can be told apart in a group."""
+"""Largest number of models that can be distinguished in a group."""
 _PANELS = 4  # side by side
-_MAX_HEIGHT = 8.0  # inches that a page has room for
+_MAX_HEIGHT = 8.0  # inches, to fit a page
 
 
 @canvas.plot_style()
 def groups(
     card: Scorecard, level: str = "", *, metrics: Sequence[str] = (), about: str = "", max_models: int = MAX_MODELS
 ) -> Figure:
-    """Dots with intervals, a row for each group of a level, a panel for each metric."""
+    """Draw dots with intervals, with a row per group of a level and a panel per metric."""
     level = selection.resolve_level(card, level)
     rows = card.groups(level)
     columns = selection.columns_with_values(card, level, rows, metrics)

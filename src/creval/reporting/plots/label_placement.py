@@ -1,4 +1,4 @@
-"""Names beside points, so placed that none covers another."""
+"""Placement of names beside points without overlaps."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_DISTANCES = (7.0, 12.0, 19.0, 28.0, 40.0, 55.0, 75.0, 100.0)  # points from a point to its name
+_DISTANCES = (7.0, 12.0, 19.0, 28.0, 40.0, 55.0, 75.0, 100.0)  # from a point to its name, in points (1/72 inch)
 _DIRECTIONS = 24
-_LEADER_DISTANCE = 14.0  # points from which on a line leads from a name to its point
+_LEADER_DISTANCE = 14.0  # points; beyond this distance a line joins a name to its point
 _LEADER_STYLE = {
     "arrowstyle": "-",
     "color": canvas.FOREGROUND,
@@ -27,11 +27,11 @@ _LEADER_STYLE = {
 }
 
 Segment = tuple[float, float, float, float]
-"""A line's two ends: x, y, x, y."""
+"""Both ends of a line: x, y, x, y."""
 
 
 class LabelBox(NamedTuple):
-    """A rectangle in points, from the figure's lower left."""
+    """A rectangle in points, relative to the figure's lower left corner."""
 
     left: float
     low: float
@@ -49,7 +49,7 @@ class LabelBox(NamedTuple):
         return (self.left + self.right) / 2, (self.low + self.high) / 2
 
     def overlap(self, other: LabelBox) -> float:
-        """The area that two have in common."""
+        """Return the area of the intersection."""
         wide = min(self.right, other.right) - max(self.left, other.left)
         high = min(self.high, other.high) - max(self.low, other.low)
         return max(0.0, wide) * max(0.0, high)
@@ -59,8 +59,11 @@ class LabelBox(NamedTuple):
 
 
 class LabelledPoint(NamedTuple):
-    """A point in an axes' data with its name, what it covers, such as its bars, and, where it is no mark but a field,
-    places on which its name can stand."""
+    """A point in data coordinates with its name.
+
+    `segments` are the lines drawn with it, such as error bars. `label_positions` are allowed positions of the name
+    if the point stands for an area.
+    """
 
     x: float
     y: float
@@ -78,7 +81,7 @@ def draw_labelled_point(
     *,
     zorder: float = 2,
 ) -> LabelledPoint:
-    """Draw a model's mark with its intervals; along x there may be none."""
+    """Draw a model's mark with its intervals. A number for `across` has no interval along x."""
     cell = across if isinstance(across, ScoreEstimate) else None
     x, y = across.value or 0.0 if isinstance(across, ScoreEstimate) else across, up.value or 0.0
     canvas.draw_point(
@@ -97,7 +100,7 @@ def place_labels(
     avoid: Sequence[Artist] = (),
     lines: Sequence[Segment] = (),
 ) -> list[Any]:
-    """Write the names of points, each where it covers least of all that is there, with lines to those far away."""
+    """Write the names of points where they cover the least, with leader lines to distant points."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
 
     drawn: Any = FigureCanvasAgg(figure)
@@ -152,7 +155,7 @@ def place_labels(
 
 
 def _segment_boxes(start: tuple[float, float], end: tuple[float, float]) -> Iterator[LabelBox]:
-    """A line as a row of small boxes."""
+    """Yield small boxes that cover a line."""
     steps = max(1, round(math.dist(start, end) / 3))
     for step in range(steps + 1):
         x, y = (a + (b - a) * step / steps for a, b in zip(start, end, strict=True))
@@ -162,7 +165,7 @@ def _segment_boxes(start: tuple[float, float], end: tuple[float, float]) -> Iter
 def _candidate_boxes(
     point: tuple[float, float], wide: float, high: float, within: Sequence[tuple[float, float]]
 ) -> Iterator[tuple[float, LabelBox]]:
-    """Where a name could stand: in its field, or around its point, near or far."""
+    """Yield candidate positions of a name, in its area or around its point, with their distances."""
     for x, y in within:
         near = min(math.dist(point, (x, y)) / 20, _LEADER_DISTANCE - 1)
         yield near, LabelBox.around(x, y, wide, high)
@@ -197,21 +200,21 @@ def _placement_cost(
 
 
 def _is_ambiguous(box: LabelBox, point: tuple[float, float], marks: Sequence[LabelBox]) -> bool:
-    """Whether a name stands about as near to another's mark as to its own."""
+    """Return whether a name is about as close to another mark as to its own."""
     own = math.dist(point, _nearest_segment(point, box)[2:])
     middles = (mark.middle() for mark in marks)
     return any(math.dist(at, _nearest_segment(at, box)[2:]) < own + 6 for at in middles)
 
 
 def _nearest_segment(point: tuple[float, float], box: LabelBox) -> Segment:
-    """From a point to the nearest place on a box."""
+    """Return the line from a point to the nearest point of a box."""
     x = min(max(point[0], box.left), box.right)
     y = min(max(point[1], box.low), box.high)
     return *point, x, y
 
 
 def _crosses(line: Segment, box: LabelBox) -> bool:
-    """Whether a line passes through a box, looked at in a few places."""
+    """Return whether a line passes through a box, tested at 15 points."""
     x0, y0, x1, y1 = line
     places = ((x0 + (x1 - x0) * step / 16, y0 + (y1 - y0) * step / 16) for step in range(1, 16))
     return any(map(box.contains, places))

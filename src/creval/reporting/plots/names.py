@@ -1,4 +1,4 @@
-"""Names on a plot: harmless, short enough, and in lines."""
+"""Names on plots: escaped, shortened and wrapped."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from creval.core.formatting import escape_control
 _BREAKS = re.compile(r"(?<=[-_/ .:+])")
 _MAX_WORD_CHARS = 30
 INVALID_XML = re.compile("[\ud800-\udfff\ufffe\uffff]")
-"""What no file of XML may hold."""
+"""Characters that are not allowed in XML."""
 
 
 def escape_plot_text(text: str) -> str:
-    """Text as it is: nothing in it is a formula, a command, or unfit for a file."""
+    """Escape text so that it is not read as a formula or control sequence, and is valid in XML."""
     return INVALID_XML.sub("\ufffd", escape_control(text)).replace("$", r"\$")
 
 
 def shorten_middle(text: str, limit: int) -> str:
-    """Text of at most so many characters: what is too long loses its middle.
+    """Shorten text to at most `limit` characters by removing its middle.
 
     >>> shorten_middle("a-model-with-a-long-name-v2", 15)
     'a-model-…ame-v2'
@@ -31,7 +31,7 @@ def shorten_middle(text: str, limit: int) -> str:
 
 
 def wrap_label(text: str, width: int, lines: int = 2) -> str:
-    """Text in lines of so many characters, broken where words or parts of a name end."""
+    """Wrap text into at most `lines` lines of `width` characters, at the ends of words or parts of a name."""
     found = [""]
     for part in _BREAKS.split(shorten_middle(escape_control(text), width * lines)):
         while len(found[-1]) + len(part.rstrip()) > width:
@@ -40,17 +40,17 @@ def wrap_label(text: str, width: int, lines: int = 2) -> str:
             else:
                 found[-1], part = part[:width], part[width:]
         found[-1] += part
-    if len(found) > lines:  # breaks that are far apart take more room
+    if len(found) > lines:  # too few places to break at
         flat = shorten_middle(escape_control(text), width * lines)
         found = [flat[at : at + width] for at in range(0, len(flat), width)]
     return "\n".join(escape_plot_text(line.rstrip()) for line in found)
 
 
 def wrap_words(text: str, width: int, lines: int) -> str:
-    """Text in lines of about so many characters, never broken inside a word.
+    """Wrap text into at most `lines` lines of about `width` characters, never inside a word.
 
-    Lines grow with the longest word, and so that all fits in so many lines; only a word that no plot has room for is
-    shortened.
+    Lines become wider if needed for the longest word or for the number of lines. Only words too long for any plot
+    are shortened.
 
     >>> wrap_words("Contextualization", 16, 3)
     'Contextualization'
@@ -69,7 +69,7 @@ def wrap_words(text: str, width: int, lines: int) -> str:
 
 
 def model_labels(models: Iterable[str], width: int = 30, lines: int = 1) -> dict[str, str]:
-    """Models' names as they stand on a plot: short, harmless, and no two alike."""
+    """Return unique, short and escaped labels of models."""
     found: dict[str, str] = {}
     for model in models:
         shown, count = wrap_label(model, width, lines), 1

@@ -1,4 +1,4 @@
-"""Which atomic operations a built benchmark consists of, and how often each."""
+"""Plot of the atomic operations in a built benchmark."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ _BAR_PITCH = 0.19  # inches from one bar to the next
 
 @canvas.plot_style()
 def operation_counts(counts: Mapping[str, Mapping[str, int]], *, about: str = "") -> Figure:
-    """A bar an operation, also where it never occurs; those of a category are together and in one colour."""
+    """Draw a bar per operation, including unused ones. Operations of a category share a colour."""
     from matplotlib.ticker import MaxNLocator
 
     total = sum(sum(group.values()) for group in counts.values())
     rows = sum(map(len, counts.values())) + len(counts)
     made, body = canvas.make_figure(
         "Atomic operations",
-        f"{about}{total:,} atomic instructions. Bars: how often each operation occurs; behind a "
-        "category's name, its share of all.",
+        f"{about}{total:,} atomic instructions. Bars: number of instructions per operation. After the name of a "
+        "category: its share of all instructions.",
         rows * _BAR_PITCH + 0.35,
     )
     axes = body.subplots()

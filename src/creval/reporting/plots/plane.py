@@ -1,4 +1,4 @@
-"""Following against keeping: who does what was asked, and who leaves the rest alone."""
+"""Plane plot: instruction following against consistency."""
 
 from __future__ import annotations
 
@@ -20,33 +20,33 @@ _CONSISTENCY_METRICS = ("VC", "IP")
 
 
 def consistency_column(card: Scorecard) -> str:
-    """The column that says how much was kept."""
+    """Return the name of the consistency metric, or raise an error if there is none."""
     found = next((name for name in _CONSISTENCY_METRICS if name in card.table.schema.columns), None)
     if found is None or "IF" not in card.table.schema.columns:
         raise CrevalError(
-            "the plane sets instruction following (IF) against what was kept (VC or IP), and these "
-            f"scores are {', '.join(card.table.schema.columns)}: `creval plot RUN forest` draws them."
+            "this plot needs the metrics IF (instruction following) and VC or IP (consistency). This run has "
+            f"{', '.join(card.table.schema.columns)}. `creval plot RUN forest` draws them."
         )
     return found
 
 
 @canvas.plot_style()
 def plane(card: Scorecard, following: str = "IF", consistency: str = "", *, about: str = "") -> Figure:
-    """How far each model follows instructions, and how much it keeps, with their intervals."""
+    """Draw each model's instruction following against its consistency, with intervals."""
     consistency = consistency or consistency_column(card)
     for column in (following, consistency):
         require_known("metric", column, card.table.schema.columns)
     cells = {name: (card.cell(name, following), card.cell(name, consistency)) for name in card.models}
     drawn = {n: two for n, two in cells.items() if two[0].value is not None is not two[1].value}
     if not drawn:
-        raise CrevalError(f"no model has both {following} and {consistency} yet, so there is no point.")
+        raise CrevalError(f"no model has both {following} and {consistency} yet, so there is nothing to draw.")
     missing = [name for name in cells if name not in drawn]
-    absent = f"Without a value, so not shown: {', '.join(model_labels(missing).values())}. "
+    absent = f"Not shown, without a value: {', '.join(model_labels(missing).values())}. "
     made, body = canvas.make_figure(
         f"{escape_plot_text(following)} and {escape_plot_text(consistency)} of each model",
         f"{about}Bars: 95 % intervals over samples. "
         f"{canvas.hollow_note(cell for two in drawn.values() for cell in two)}"
-        f"{absent if missing else ''}Axes may show a part of their range.",
+        f"{absent if missing else ''}Axes may show only a part of their range.",
         4.6,
         alt_text=selection.values_text(card, (following, consistency)),
         width=6.2,
@@ -77,14 +77,14 @@ def plane(card: Scorecard, following: str = "IF", consistency: str = "", *, abou
 
 
 def _diagonal_range(axes: Axes, metric: Metric) -> tuple[float, float] | None:
-    """From where to where both are the same, if that can be seen."""
+    """Return the visible range in which both metrics can be equal, or None if it is too short."""
     (left, right), (low, high) = axes.get_xlim(), axes.get_ylim()
     start, end = max(left, low, metric.low), min(right, high, metric.high)
     return (start, end) if end - start >= 0.15 * (right - left) else None
 
 
 def _draw_diagonal(axes: Axes, ends: tuple[float, float], words: str) -> Text:
-    """A dashed line where both are the same; its name stands where it begins."""
+    """Draw a dashed line of equal values, with its name at the start."""
     axes.set_xlim(axes.get_xlim())
     axes.set_ylim(axes.get_ylim())
     axes.plot(ends, ends, color=canvas.FOREGROUND, linewidth=0.8, alpha=0.5, linestyle=(0, (4, 3)), zorder=0)

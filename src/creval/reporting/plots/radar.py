@@ -1,4 +1,4 @@
-"""Strong here, weak there: each metric of each group, around a circle."""
+"""Radar plot: each metric over the groups of a level, around a circle."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 MAX_MODELS = 6
-"""Models that a panel can show and still be read."""
-_CROWDED_SPOKES = 12  # spokes; more have their names along them
+"""Largest number of models that keeps a panel readable."""
+_CROWDED_SPOKES = 12  # with more spokes, names are written along them
 _LABEL_GAP = 0.12  # inches from a circle to the names around it
 
 
@@ -26,9 +26,10 @@ _LABEL_GAP = 0.12  # inches from a circle to the names around it
 def radar(
     card: Scorecard, level: str = "", *, metrics: Sequence[str] = (), about: str = "", max_models: int = MAX_MODELS
 ) -> Figure:
-    """The groups of a level around a circle, a panel for each metric, a line for each model.
+    """Draw the groups of a level around a circle, with a panel per metric and a line per model.
 
-    Where no value is near a metric's zero, its circle begins above it. Of many groups there is one panel.
+    The centre of a circle lies above the metric's minimum if no value is close to it. With many groups only one
+    metric is drawn.
     """
     level = selection.resolve_level(card, level, min_groups=3)
     groups = card.groups(level)
@@ -37,7 +38,7 @@ def radar(
     crowded = len(groups) > _CROWDED_SPOKES
     if crowded and not metrics and len(columns) > 1:
         columns = columns[:1]
-        left_out += "`metrics` draws others. "
+        left_out += "`metrics` selects other metrics. "
     across = 1 if crowded or len(columns) == 1 else 2
     rows = math.ceil(len(columns) / across)
     ends = [wrap_words(group, 20, 2) if crowded else wrap_words(group, 16, 3) for group in groups]
@@ -45,8 +46,8 @@ def radar(
     drawn = [[[card.cell(name, column, group, level) for group in groups] for name in models] for column in columns]
     made, body = canvas.make_figure(
         f"By {escape_plot_text(level)}: {', '.join(map(escape_plot_text, columns))}",
-        f"{about}{left_out}Each panel says where its centre and its edge lie{_interval_note(drawn)} A "
-        "gap is a group without a value.",
+        f"{about}{left_out}The title of each panel states the values at its centre and its edge"
+        f"{_interval_note(drawn)} A gap in a line is a group without a value.",
         rows * place.panel_height,
         entries=canvas.legend_entries(model_labels(models, 34).values(), lines=True),
         alt_text=selection.values_text(card, columns),
@@ -61,17 +62,20 @@ def radar(
 
 
 def _interval_note(panels: Sequence[Sequence[Sequence[ScoreEstimate]]]) -> str:
-    """What a caption says of intervals, to the end of its sentence: of those that there are."""
+    """Return the end of the caption's sentence, about intervals."""
     there = [c for panel in panels for row in panel for c in row if c.value is not None]
     few = sum(cell.low is None for cell in there)
     if there and few == len(there):
-        return f"; there are no intervals, because no group has {MIN_CLUSTERS} samples with a value."
-    rest = f" A group with fewer than {MIN_CLUSTERS} samples has none." if few else ""
-    return f", and how far intervals reach on average (95 %, over samples).{rest}"
+        return f". There are no intervals, because no group has {MIN_CLUSTERS} samples with a value."
+    rest = f" Groups with fewer than {MIN_CLUSTERS} samples have no interval." if few else ""
+    return f", and the mean half-width of intervals (95 %, over samples).{rest}"
 
 
 class _RadarLayout:
-    """Where circles and titles lie, as shares of the sheet: matplotlib's own layout would make circles smaller."""
+    """Positions of circles and titles, as fractions of the figure.
+
+    Matplotlib's automatic layout would make the circles smaller.
+    """
 
     def __init__(self, across: int, rows: int, letters: int, crowded: bool) -> None:
         self.across, self.rows = across, rows
@@ -82,7 +86,7 @@ class _RadarLayout:
         self.panel_height = self.title_height + self.size + (margin if crowded else 0.52)
 
     def _corner(self, at: int) -> tuple[float, float]:
-        """A panel's upper left corner, in inches from the sheet's."""
+        """Return a panel's upper left corner, in inches from the figure's."""
         return (at % self.across) * self.panel_width, (at // self.across) * self.panel_height
 
     def circle(self, at: int) -> tuple[float, float, float, float]:
@@ -157,7 +161,7 @@ def _panel_title(card: Scorecard, column: str, cells: Sequence[Sequence[ScoreEst
 
 
 def _draw_spoke_label(axes: Any, angle: float, words: str, out: float, *, crowded: bool) -> None:
-    """A group's name at the end of its spoke: upright, or along it where there are many."""
+    """Write a group's name at the end of its spoke, horizontally or, if crowded, along the spoke."""
     across, up = math.sin(angle), math.cos(angle)
     if crowded:
         left, turn = across < -1e-9, 90 - math.degrees(angle)
@@ -171,7 +175,7 @@ def _draw_spoke_label(axes: Any, angle: float, words: str, out: float, *, crowde
 
 
 def radial_range(card: Scorecard, column: str, cells: Sequence[Sequence[ScoreEstimate]]) -> tuple[float, float]:
-    """Where a circle begins and ends: the part of a metric's range that values come near, in round numbers."""
+    """Return the values at the centre and edge of a circle: round numbers that enclose the values."""
     metric = card.table.schema.find_metric(column)
     values = [cell.value for row in cells for cell in row if cell.value is not None]
     if not values:
@@ -183,15 +187,15 @@ def radial_range(card: Scorecard, column: str, cells: Sequence[Sequence[ScoreEst
         first = max(first, 0)
     if max(values) <= metric.high:
         last = min(last, 10)
-    if 0 < first <= 2:  # so near to zero that it can be shown
+    if 0 < first <= 2:  # close enough to zero to show it
         first = 0
-    if last - first > 5 and (last - first) % 2:  # so that rings are round
+    if last - first > 5 and (last - first) % 2:  # rings at round numbers
         first, last = (first, last + 1) if first == 0 else (first - 1, last)
     return round(metric.low + first * step, 10), round(metric.low + last * step, 10)
 
 
 def ring_values(low: float, high: float) -> list[float]:
-    """Up to five round numbers from a circle's centre, which has none, to its edge."""
+    """Return up to five round numbers between a circle's centre (exclusive) and its edge."""
     from matplotlib.ticker import MaxNLocator
 
     ticks = MaxNLocator(5, steps=[1, 2, 5, 10]).tick_values(low, high)

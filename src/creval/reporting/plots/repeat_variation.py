@@ -1,4 +1,4 @@
-"""How often to measure: the variation of a mean over K measurements."""
+"""Plot of the variation of a mean over K measurements."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 
     from creval.analysis.measurement_repeats import RepeatVariation
 
-_EXTRAPOLATED = 10**9  # measurements that nobody has observed
+_EXTRAPOLATED = 10**9  # a number of measurements far above the observed ones
 
 
 @canvas.plot_style()
 def repeat_variation(repeats: RepeatVariation, card: ScoreSchema, *, about: str = "") -> Figure:
-    """Variations as observed and as follows from single measurements; metrics on the same scale share a panel."""
+    """Draw observed and extrapolated variations. Metrics with the same range share a panel."""
     scales: dict[tuple[float, float], list[str]] = {}
     for name in repeats.values:
         metric = card.find_metric(name)
@@ -29,9 +29,9 @@ def repeat_variation(repeats: RepeatVariation, card: ScoreSchema, *, about: str 
     order = list(repeats.values)
     labels = (escape_plot_text(card.find_metric(name).title) for name in order)
     made, body = canvas.make_figure(
-        "How much a sample's score varies when it is measured again",
-        f"{about}Marks: observed, half the range of four means over distinct measurements, "
-        "averaged over edits. Lines: what follows from how single measurements scatter.",
+        "Variation of a sample's score between repeated measurements",
+        f"{about}Marks: observed variation, half the range of four means over distinct measurements, "
+        "averaged over edits. Lines: extrapolated from the standard deviation of single measurements.",
         3.4,
         entries=canvas.legend_entries(labels, lines=True),
         width=6.2 if len(scales) == 1 else canvas.FIGURE_WIDTH,
@@ -42,7 +42,7 @@ def repeat_variation(repeats: RepeatVariation, card: ScoreSchema, *, about: str 
         for name in metrics:
             _draw_curve(axes, repeats, name, most, canvas.series_style(order.index(name)))
         _set_axes(axes, most)
-        axes.set_ylabel(f"variation, in points of {low:g} to {high:g}")
+        axes.set_ylabel(f"variation (scale {low:g} to {high:g})")
     return made
 
 
@@ -61,4 +61,4 @@ def _set_axes(axes: Any, most: int) -> None:
     axes.minorticks_off()
     axes.set_ylim(bottom=0)
     axes.grid()
-    axes.set_xlabel("measurements in a mean (K)")
+    axes.set_xlabel("measurements per mean (K)")

@@ -1,4 +1,4 @@
-"""What a plot shows of a scorecard: which models, columns and groups, and how they are called."""
+"""Selection and labelling of the models, columns and groups in a plot."""
 
 from __future__ import annotations
 
@@ -17,43 +17,43 @@ from creval.stats.scorecard import Scorecard
 
 
 def format_metric_scale(metric: Metric) -> str:
-    """What a metric's numbers are: their range, and which end is good where that may surprise."""
+    """Return a metric's range, with a note if lower is better."""
     low = "" if metric.higher_is_better else ", lower is better"
     return f"{metric.low:g} to {metric.high:g}{low}"
 
 
 def axis_label(metric: Metric, column: str) -> str:
-    """What an axis of a metric's values says."""
+    """Return the label of an axis of a metric's values."""
     name = "" if metric.label == column else f"{escape_plot_text(column)}, "
     return f"{escape_plot_text(metric.label)} ({name}{format_metric_scale(metric)})"
 
 
 def clip_to_range(limits: tuple[float, float], metric: Metric) -> tuple[float, float]:
-    """The limits of an axis, at most a little outside its metric's range."""
+    """Clip axis limits to the metric's range with a small margin."""
     more = 0.05 * (metric.high - metric.low)
     return max(limits[0], metric.low - more), min(limits[1], metric.high + more)
 
 
 def column_heading(card: Scorecard, column: str, level: str = "overall", panels: int = 4) -> str:
-    """A column by its name, its words and its range, so wide that so many panels can stand side by side."""
+    """Return a column's title and range, wrapped so that `panels` panels fit side by side."""
     metric = card.table.schema.find_metric(column)
     words = wrap_label(metric.title, 100 // panels, 3)
     if card.table.schema.find_level(level).difference_of is not None:
-        return f"{words}\n(differences, of {metric.low:g} to {metric.high:g})"
+        return f"{words}\n(differences; scale {metric.low:g} to {metric.high:g})"
     return f"{words}\n({format_metric_scale(metric)})"
 
 
 def describe_basis(card: Scorecard, manifest: Mapping[str, Any]) -> str:
-    """What a plot rests on: the benchmark, the judge, the samples, and how columns are made."""
+    """Describe the benchmark, the judge, the samples and the formula behind a plot."""
     table = card.table
     judge = f"judge {describe_judge(manifest['judge'])}" if manifest["judge"] else "measured"
-    strict = ", strict" if table.strict else ""
+    strict = ", strict scoring" if table.strict else ""
     formula = f" {table.schema.formula}." if table.schema.formula else ""
     return escape_plot_text(f"{benchmark_phrase(manifest)}, {judge}, {samples_phrase(table)}{strict}.{formula} ")
 
 
 def values_text(card: Scorecard, columns: Sequence[str]) -> str:
-    """The models' values in some columns, for those who cannot see a plot."""
+    """Return the models' values in some columns as text for screen readers."""
     parts = []
     for column in columns:
         digits = card.table.schema.find_metric(column).digits
@@ -64,7 +64,10 @@ def values_text(card: Scorecard, columns: Sequence[str]) -> str:
 
 
 def columns_with_values(card: Scorecard, level: str, groups: Sequence[str], metrics: Sequence[str] = ()) -> list[str]:
-    """The columns that some group of a level has a value of, the one that ranks first; or those that are named."""
+    """Return the columns with a value in some group of a level, the ranking column first.
+
+    `metrics` restricts the columns and sets their order.
+    """
     for name in metrics:
         require_known("metric", name, card.table.schema.columns)
     rank = card.table.schema.ranking_column
@@ -72,13 +75,13 @@ def columns_with_values(card: Scorecard, level: str, groups: Sequence[str], metr
     cells = ((column, model, group) for column in wanted for model in card.models for group in groups)
     found = {column: None for column, model, group in cells if card.cell(model, column, group, level).value is not None}
     if not found:
-        what = ", ".join(wanted) if metrics else "anything"
-        raise CrevalError(f"no model has a value of {what} here yet, so there is nothing to draw.")
+        what = f" in {', '.join(wanted)}" if metrics else ""
+        raise CrevalError(f"no model has a value{what} yet, so there is nothing to draw.")
     return list(found)
 
 
 def resolve_level(card: Scorecard, level: str, min_groups: int = 1) -> str:
-    """A level by its name or, without one, the finest that groups samples."""
+    """Return the level of this name or, if the name is empty, the finest level that groups samples."""
     levels = card.table.schema.levels
     if level:
         found = card.table.schema.find_level(level).name
@@ -86,26 +89,25 @@ def resolve_level(card: Scorecard, level: str, min_groups: int = 1) -> str:
         tagged = [one.name for one in levels if one.groups_samples and card.groups(one.name)]
         if not tagged:
             raise CrevalError(
-                "this run's samples are in no groups, so there is nothing to set side by side: "
-                "`creval plot RUN forest` draws the whole."
+                "this run's samples have no groups to compare. `creval plot RUN forest` draws the overall scores."
             )
         found = tagged[-1]
     if len(card.groups(found)) < min_groups:
         others = ", ".join(one.name for one in levels if len(card.groups(one.name)) >= min_groups)
-        more = f"give `level`, one of: {others}" if others else "`creval plot RUN groups` draws it"
+        more = f"Give `level`, one of: {others}" if others else "`creval plot RUN groups` draws it"
         raise CrevalError(
-            f"the level {found} has {len(card.groups(found))} groups with samples, and this plot "
-            f"needs {min_groups}: {more}."
+            f"the level {found} has {len(card.groups(found))} groups with samples, but this plot "
+            f"needs at least {min_groups}. {more}."
         )
     return found
 
 
 def top_models(card: Scorecard, limit: int) -> tuple[tuple[str, ...], str]:
-    """The best models, as many as can be told apart, and a sentence where that is not all."""
+    """Return the best models up to the limit, and a sentence if models are left out."""
     shown = card.models[:limit]
     if len(shown) == len(card.models):
         return shown, ""
     return shown, (
-        f"Of {len(card.models)} models the first {limit} by {escape_plot_text(card.table.schema.ranking_column)}; "
-        "`models` chooses others. "
+        f"The first {limit} of {len(card.models)} models by {escape_plot_text(card.table.schema.ranking_column)}; "
+        "`models` selects others. "
     )

@@ -1,4 +1,4 @@
-"""Would other weights say the same: who is best under which weights of three metrics."""
+"""Ternary plot: the best model under all weights of three metrics."""
 
 from __future__ import annotations
 
@@ -19,25 +19,28 @@ if TYPE_CHECKING:
     from creval.stats.weight_sensitivity import Sensitivity
 
 _CORNERS = np.array([[0.5, np.sqrt(3) / 2], [0.0, 0.0], [1.0, 0.0]])
-"""Where each metric alone counts: the first on top, the second left, the third right."""
-_TOLERANCE = 1e-9  # values that are the same
-_STEPS = 40  # into which each weight is divided to see where it is decided who is best
-_WIDE = 1e6  # a lead beyond all others
-_MIN_AREA = 1e-5  # of an area that can be seen
+"""Corners where one metric has all the weight: the first at the top, the second left, the third right."""
+_TOLERANCE = 1e-9  # values this close count as equal
+_STEPS = 40  # grid steps per weight for the hatched area
+_WIDE = 1e6  # larger than any lead
+_MIN_AREA = 1e-5  # the smallest visible area
 
 
 @canvas.plot_style()
 def ternary(
     sensitivity: Sensitivity, *, people: Mapping[str, Sequence[float]] | None = None, about: str = ""
 ) -> Figure:
-    """Who is best under which weights of three metrics; `people` has the weights that go best with what they said."""
+    """Draw which model is best under which weights of three metrics.
+
+    `people` are the weights that agree best with human ratings, by kind of rating.
+    """
     if len(sensitivity.metrics) != 3:
         raise CrevalError(
-            f"a triangle of all weights is for three metrics, and here are {len(sensitivity.metrics)}: "
-            "`creval sensitivity RUN` prints the table for any number."
+            f"this plot needs three metrics, and there are {len(sensitivity.metrics)}. "
+            "`creval sensitivity RUN` prints a table for any number of metrics."
         )
     if len(sensitivity.models) < 2:
-        raise CrevalError("with one model there is nobody to be better: weights change nothing.")
+        raise CrevalError("this plot needs at least two models.")
     regions = {at: region for at, region in enumerate(best_regions(sensitivity.values)) if len(region)}
     shown = model_labels(sensitivity.models, 19, 2)
     grid = np.array([(a, b, _STEPS - a - b) for a in range(_STEPS + 1) for b in range(_STEPS + 1 - a)]) / _STEPS
@@ -45,9 +48,9 @@ def ternary(
     fields = {at: _region_label(sensitivity, shown, at, region) for at, region in regions.items()}
     made, body = canvas.make_figure(
         f"Best model by the weights of {', '.join(map(escape_plot_text, sensitivity.metrics))}",
-        f"{about}A corner: that metric alone. A place between them: its weights. Percent: the "
-        "share of the triangle. Hatched: who is best there is not decided (the 95 % interval of the lead reaches 0). "
-        "Models that are best nowhere are not shown; equal ones share a field.",
+        f"{about}Each point is a combination of weights; in a corner, one metric has all the weight. Percent: share of "
+        "the triangle. Hatched: the lead of the best model is not significant (its 95 % interval includes 0). "
+        "Models that are best nowhere are not shown. Equal models share an area.",
         4.5,
         alt_text=f"Best: {'; '.join(words.replace(chr(10), ' ') for words in fields.values())}.",
         width=6.2,
@@ -67,9 +70,9 @@ def ternary(
         hatched.set_linewidth(0)
     corners = []
     for metric, (x, y), away in zip(sensitivity.metrics, _CORNERS, (0.05, -0.055, -0.055), strict=True):
-        alone = f"{escape_plot_text(metric)} alone"
+        alone = f"only {escape_plot_text(metric)}"
         corners.append(axes.text(x, y + away, alone, ha="center", va="center"))
-    marked: list[tuple[str, Sequence[float], str, int]] = [("as given", sensitivity.own_weights, "*", 14)]
+    marked: list[tuple[str, Sequence[float], str, int]] = [("given weights", sensitivity.own_weights, "*", 14)]
     marked += [(f"people's {escape_plot_text(name)}", weights, "D", 8) for name, weights in (people or {}).items()]
     given = []
     for name, weights, mark, size in marked:
@@ -89,18 +92,20 @@ def _format_ratio(weights: Sequence[float]) -> str:
 
 
 def _region_label(sensitivity: Sensitivity, shown: Mapping[str, str], at: int, region: Floats) -> str:
-    """The names of those who are best in a field, and how large it is."""
+    """Return the names of the models that are best in an area, and the area's share of the triangle."""
     equal = np.abs(sensitivity.values - sensitivity.values[at]).max(axis=1) < _TOLERANCE
     several = [shown[name] for name, same in zip(sensitivity.models, equal, strict=True) if same]
     part = 100 * _polygon_area(region) / _polygon_area(_CORNERS)
     decided = (
-        "" if any(sensitivity.decided_shares[sensitivity.models[n]] for n in np.flatnonzero(equal)) else ", not decided"
+        ""
+        if any(sensitivity.decided_shares[sensitivity.models[n]] for n in np.flatnonzero(equal))
+        else ", not significant"
     )
     return "\n".join([*several, f"{part:.0f} %{decided}" if part >= 1 else f"under 1 %{decided}"])
 
 
 def best_regions(values: Floats) -> list[Floats]:
-    """The corners of where each model is best; none where it is nowhere or an equal one comes first."""
+    """Return the polygon in which each model is best. Empty if there is none or an equal model comes earlier."""
     found = []
     for at, own in enumerate(values):
         corners = np.eye(3)
@@ -113,7 +118,7 @@ def best_regions(values: Floats) -> list[Floats]:
 
 
 def _clip_polygon(corners: Floats, ahead: Floats) -> Floats:
-    """The part of a convex field in which a difference is not negative."""
+    """Return the part of a convex polygon in which a difference is not negative."""
     kept: list[Floats] = []
     sides = corners @ ahead
     for at in range(len(corners)):
@@ -132,7 +137,7 @@ def _polygon_area(corners: Floats) -> float:
 
 
 def _interior_points(corners: Floats, steps: int = 12) -> list[tuple[float, float]]:
-    """Places in a convex field, its middle among them."""
+    """Return points inside a convex polygon, including its centroid."""
     middle = np.array(_centroid(corners))
     shares = np.arange(steps + 1) / (steps + 1)
     edge = [
@@ -142,7 +147,7 @@ def _interior_points(corners: Floats, steps: int = 12) -> list[tuple[float, floa
 
 
 def _centroid(corners: Floats) -> tuple[float, float]:
-    """A field's centre of mass."""
+    """Return a polygon's centroid."""
     x, y = corners.T
     cross = x * np.roll(y, -1) - np.roll(x, -1) * y
     whole = 3 * cross.sum()

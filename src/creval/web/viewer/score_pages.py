@@ -83,7 +83,7 @@ def start_page(snapshot: Snapshot, column_name: str) -> dict[str, Any]:
         "judge": judge,
         "costs": edit_costs.cost_table(scores, made) if made else None,
         "decided": sentences.decided_sentence(scores),
-        "basis": sentences.basis_sentence(scores, snapshot.manifest, RESAMPLES, "bold is best, underlined is second"),
+        "basis": sentences.basis_sentence(scores, snapshot.manifest, RESAMPLES, "Bold: best; underlined: second"),
         "heads": [_column_head(snapshot, name) for name in shown],
         "rows": [
             ScoreRow(model, href, [_overall_cell(scores, model, name) for name in shown]) for model, href in models
