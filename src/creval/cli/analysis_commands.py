@@ -12,6 +12,7 @@ from creval.core.errors import CrevalError
 
 if TYPE_CHECKING:
     from creval.analysis.scoring_options import ScoringOptions
+    from creval.api.inputs import RunLike
 
 
 def compare(
@@ -162,14 +163,17 @@ def unchanged(
 
 def align(
     human: Annotated[str, typer.Option(metavar="FILE", help="Human ratings or choices: CSV or JSONL.")],
-    run: Annotated[str | None, typer.Argument(metavar="RUN", help="The folder of a run.", show_default=False)] = None,
+    runs: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="RUN...", help="Runs and score files. Without any, only the ratings are shown.", show_default=False
+        ),
+    ] = None,
     scores: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Scores of any metrics, instead of a run: CSV or JSONL.")
+        str | None, typer.Option(metavar="FILE", help="Scores of any metrics: CSV, JSONL or Parquet.")
     ] = None,
     scale: options.Scale = None,
-    lower: Annotated[
-        str | None, typer.Option(metavar="A,B", help="Metrics of --scores for which lower is better.")
-    ] = None,
+    lower: options.Lower = None,
     subset: options.Subset = None,
     strict: options.Strict = False,
     weights: options.Weights = None,
@@ -177,11 +181,16 @@ def align(
     resamples: options.Resamples = 2_000,
     seed: options.Seed = 0,
 ) -> None:
-    """Compare the scores of a run, or of any metric, with human ratings or choices."""
+    """Compare scores of runs, or of any metric, with human ratings or choices."""
     from creval.api import analyses
 
+    given = list(runs or ())
+    sources: RunLike | list[str] = given
+    if len(given) == 1 and scores is None and (run := options.single_run(given)) is not None:
+        sources = options.open_for_output(run, (), json)
+
     found = analyses.align(
-        None if run is None else options.open_for_output(run, (), json),
+        sources,
         human=human,
         scores=scores,
         scale=scale,

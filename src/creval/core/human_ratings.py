@@ -17,7 +17,7 @@ import io
 import math
 import re
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -94,6 +94,12 @@ def parse_rating_scale(text: str) -> RatingScale:
     if not scale.low < scale.high < math.inf:
         raise CrevalError(f"{text!r} is not a scale. Give the lowest and the highest rating, such as 1-5.")
     return scale
+
+
+def is_rating_file(path: str | Path) -> bool:
+    """Return whether a file has the columns of ratings or choices."""
+    columns, _ = _read_rows(path)
+    return {"first", "second", "choice"} <= columns or {"model", "rating"} <= columns
 
 
 def read_human_ratings(path: str | Path, scale: RatingScale | None = None) -> HumanRatings:
@@ -334,4 +340,4 @@ class Rating:
     metric: str
     value: float | None = None
     choice: str | None = None
-    scale: RatingScale | None = None
+    scale: RatingScale | None = field(default=None, compare=False)

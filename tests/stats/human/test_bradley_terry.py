@@ -9,6 +9,7 @@ import pytest
 
 from creval.stats.human.bradley_terry import ELO_PER_LOGIT, fit_strengths
 from creval.stats.human.paired_series import EditComparisons
+from creval.stats.score_table import Floats
 
 
 def comparisons(*rows: tuple[int, int, int, float]) -> EditComparisons:
@@ -19,7 +20,7 @@ def comparisons(*rows: tuple[int, int, int, float]) -> EditComparisons:
 
 def test_two_models_have_the_log_odds_of_their_wins() -> None:
     rows = [(0, 1, n, 1.0 if n < 15 else -1.0) for n in range(20)]  # A wins 15 of 20
-    found = fit_strengths(comparisons(*rows), ["A", "B"], np.arange(20))
+    found = fit_strengths(comparisons(*rows), ["A", "B"], np.arange(20)).strengths
     apart = math.log(15 / 5) * ELO_PER_LOGIT
     assert found["A"].value == pytest.approx(apart / 2)
     assert found["B"].value == pytest.approx(-apart / 2)
@@ -32,7 +33,7 @@ def test_two_models_have_the_log_odds_of_their_wins() -> None:
 
 def test_a_tie_is_half_a_win() -> None:
     tied = comparisons(*((0, 1, n, 0.0) for n in range(6)))
-    found = fit_strengths(tied, ["A", "B"], np.arange(6))
+    found = fit_strengths(tied, ["A", "B"], np.arange(6)).strengths
     assert [found[name].value for name in "AB"] == pytest.approx([0.0, 0.0])
 
 
@@ -47,33 +48,44 @@ def test_strengths_are_those_of_an_independent_optimiser() -> None:
     ]
     pairs = comparisons(*rows)
 
-    def loss(free: np.ndarray) -> float:  # type: ignore[type-arg]
+    def loss(free: Floats) -> float:
         strengths = np.concatenate([free, [-free.sum()]])
         apart = strengths[pairs.first] - strengths[pairs.second]
         won = (1 + pairs.people) / 2
         return float(-(won * apart - np.log1p(np.exp(apart))).sum())
 
     expected = optimize.minimize(loss, np.zeros(3), method="Nelder-Mead", options={"xatol": 1e-9, "fatol": 1e-12}).x
-    found = fit_strengths(pairs, list("ABCD"), np.arange(30))
+    found = fit_strengths(pairs, list("ABCD"), np.arange(30)).strengths
     assert [found[name].value for name in "ABC"] == pytest.approx(list(expected * ELO_PER_LOGIT), abs=1e-4)
     assert sum(found[name].value or 0 for name in "ABCD") == pytest.approx(0, abs=1e-9)
 
 
 def test_a_model_that_never_loses_has_no_strength() -> None:
     always = comparisons(*((0, 1, n, 1.0) for n in range(10)))
-    assert fit_strengths(always, ["A", "B"], np.arange(10)) == {}
+    assert fit_strengths(always, ["A", "B"], np.arange(10)).strengths == {}
 
 
 def test_two_groups_that_were_never_compared_have_no_strengths() -> None:
     rows = [(one, one + 1, n, 1.0 if n % 2 else -1.0) for n in range(10) for one in (0, 2)]
-    assert fit_strengths(comparisons(*rows), list("ABCD"), np.arange(10)) == {}
+    assert fit_strengths(comparisons(*rows), list("ABCD"), np.arange(10)).strengths == {}
 
 
 def test_choices_about_one_sample_do_not_narrow_the_interval() -> None:
     rows = [(0, 1, n, 1.0 if n < 14 else -1.0) for n in range(20)]
-    once = fit_strengths(comparisons(*rows), ["A", "B"], np.arange(20))["A"]
-    thrice = fit_strengths(comparisons(*(rows * 3)), ["A", "B"], np.arange(20))["A"]
-    assert (thrice.value, thrice.low) == (pytest.approx(once.value), pytest.approx(once.low))
+    once = fit_strengths(comparisons(*rows), ["A", "B"], np.arange(20)).strengths["A"]
+    thrice = fit_strengths(comparisons(*(rows * 3)), ["A", "B"], np.arange(20)).strengths["A"]
+    assert [thrice.value, thrice.low] == pytest.approx([once.value, once.low])
+
+
+def test_a_difference_is_decided_if_its_interval_excludes_zero() -> None:
+    def decided(wins: int) -> tuple[tuple[str, str], ...]:
+        rows = [(0, 1, n, 1.0 if n < wins else -1.0) for n in range(20)]
+        return fit_strengths(comparisons(*rows), ["A", "B"], np.arange(20)).decided_pairs
+
+    assert decided(10) == ()
+    assert decided(12) == ()
+    assert decided(17) == (("A", "B"),)
+    assert decided(3) == (("B", "A"),)
 
 
 def test_intervals_cover_the_truth() -> None:
@@ -87,7 +99,7 @@ def test_intervals_cover_the_truth() -> None:
                 for two in range(one + 1, 4):
                     chance = 1 / (1 + np.exp(truth[two] - truth[one]))
                     rows.append((one, two, n, 1.0 if generator.random() < chance else -1.0))
-        found = fit_strengths(comparisons(*rows), list("ABCD"), np.arange(60))["A"]
+        found = fit_strengths(comparisons(*rows), list("ABCD"), np.arange(60)).strengths["A"]
         assert found.low is not None
         assert found.high is not None
         inside += found.low <= truth[0] * ELO_PER_LOGIT <= found.high

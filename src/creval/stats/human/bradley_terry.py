@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
 
 from creval.stats.human.paired_series import EditComparisons
 from creval.stats.intervals import Estimate, student_quantile
+from creval.stats.permutation import holm_correction
 from creval.stats.score_table import Floats, Integers
+from creval.stats.scorecard import SIGNIFICANCE_LEVEL
 
 ELO_PER_LOGIT = 400 / math.log(10)
 """Points of the Elo scale for each unit of log-odds: 400 points are odds of 10 to 1."""
@@ -18,7 +22,15 @@ _MIN_CLUSTERS = 5
 _MAX_STEPS = 100
 
 
-def fit_strengths(pairs: EditComparisons, models: Sequence[str], clusters: Integers) -> dict[str, Estimate]:
+@dataclass(frozen=True)
+class BradleyTerry:
+    """Strengths of models, and the pairs (better model first) whose difference is significant after Holm."""
+
+    strengths: Mapping[str, Estimate]
+    decided_pairs: tuple[tuple[str, str], ...] = ()
+
+
+def fit_strengths(pairs: EditComparisons, models: Sequence[str], clusters: Integers) -> BradleyTerry:
     """Return each model's strength in points of the Elo scale, with a mean of zero.
 
     The probability that A beats B is 1 / (1 + 10^((b - a) / 400)). A tie is half a win. The intervals are clustered
@@ -28,21 +40,45 @@ def fit_strengths(pairs: EditComparisons, models: Sequence[str], clusters: Integ
     wins = (1 + np.clip(pairs.people, -1, 1)) / 2
     present = np.unique(np.concatenate([pairs.first, pairs.second]))
     if len(present) < 2 or not _is_strongly_connected(pairs, wins, present):
-        return {}
+        return BradleyTerry({})
     place = {int(model): at for at, model in enumerate(present)}
     design = np.zeros((len(wins), len(present)))
     rows = np.arange(len(wins))
     design[rows, [place[int(model)] for model in pairs.first]] = 1.0
     design[rows, [place[int(model)] for model in pairs.second]] = -1.0
     strengths = _maximise_likelihood(design, wins)
-    errors, count = _clustered_errors(design, wins, strengths, clusters[pairs.samples])
+    variance, count = _clustered_variance(design, wins, strengths, clusters[pairs.samples])
+    names = [models[int(model)] for model in present]
+    if count < _MIN_CLUSTERS:
+        values = (strengths * ELO_PER_LOGIT).tolist()
+        return BradleyTerry({name: Estimate(value) for name, value in zip(names, values, strict=True)})
+    quantile = student_quantile(count - 1)
     found = {}
-    for at, model in enumerate(present):
+    for at, name in enumerate(names):
         value = float(strengths[at]) * ELO_PER_LOGIT
-        reach = student_quantile(count - 1) * float(errors[at]) * ELO_PER_LOGIT if count >= _MIN_CLUSTERS else None
-        ends = (None, None) if reach is None else (value - reach, value + reach)
-        found[models[int(model)]] = Estimate(value, *ends)
-    return found
+        reach = quantile * math.sqrt(max(variance[at, at], 0.0)) * ELO_PER_LOGIT
+        found[name] = Estimate(value, value - reach, value + reach)
+    return BradleyTerry(found, tuple(_decided_pairs(names, strengths, variance, quantile)))
+
+
+def _decided_pairs(
+    names: Sequence[str], strengths: Floats, variance: Floats, quantile: float
+) -> Iterator[tuple[str, str]]:
+    """Yield the pairs with a significant difference by Wald's test, corrected after Holm.
+
+    The statistic is scaled so that it reaches 5 % where the interval with Student's quantile excludes zero.
+    """
+    pairs = list(combinations(range(len(names)), 2))
+    values: list[float | None] = []
+    for one, two in pairs:
+        spread = math.sqrt(max(variance[one, one] + variance[two, two] - 2 * variance[one, two], 0.0))
+        apart = abs(float(strengths[one] - strengths[two]))
+        scaled = apart / spread * student_quantile(math.inf) / quantile if spread > 0 else 0.0
+        values.append(math.erfc(scaled / math.sqrt(2)))
+    for (one, two), p in zip(pairs, holm_correction(values), strict=True):
+        if p is not None and p <= SIGNIFICANCE_LEVEL:
+            first, second = (one, two) if strengths[one] > strengths[two] else (two, one)
+            yield names[first], names[second]
 
 
 def _is_strongly_connected(pairs: EditComparisons, wins: Floats, present: Integers) -> bool:
@@ -83,8 +119,8 @@ def _information(design: Floats, expected: Floats) -> Floats:
     return found
 
 
-def _clustered_errors(design: Floats, wins: Floats, strengths: Floats, clusters: Integers) -> tuple[Floats, int]:
-    """Return standard errors of the strengths, and the number of clusters."""
+def _clustered_variance(design: Floats, wins: Floats, strengths: Floats, clusters: Integers) -> tuple[Floats, int]:
+    """Return the covariance of the strengths, and the number of clusters."""
     expected = 1 / (1 + np.exp(-(design @ strengths)))
     scores = design * (wins - expected)[:, None]
     units, place = np.unique(clusters, return_inverse=True)
@@ -92,5 +128,5 @@ def _clustered_errors(design: Floats, wins: Floats, strengths: Floats, clusters:
     np.add.at(sums, place.reshape(-1), scores)
     inverse = np.linalg.pinv(_information(design, expected), hermitian=True)
     correction = len(units) / max(len(units) - 1, 1)
-    variance = inverse @ (sums.T @ sums) @ inverse * correction
-    return np.sqrt(np.maximum(np.diag(variance), 0.0)), len(units)
+    variance: Floats = inverse @ (sums.T @ sums) @ inverse * correction
+    return variance, len(units)
