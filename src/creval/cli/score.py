@@ -131,7 +131,8 @@ def _score_side_by_side(
         lower=options.parse_names(lower, "--lower") or (),
         **scoring,
     )
-    tables = [strip_to_values(table) for table in found.tables] if values_only else found.tables
+    scores, *others = found.tables
+    tables = [strip_to_values(scores) if values_only else scores, *others]
     if chosen == "csv":
         print(found.frame().write_csv(), end="")
     elif chosen in ("markdown", "latex"):

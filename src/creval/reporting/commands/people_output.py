@@ -35,7 +35,7 @@ def people_sentences(summaries: Sequence[PeopleSummary]) -> Iterator[str]:
     for summary in summaries:
         metric = escape_control(summary.metric)
         if summary.card is not None:
-            yield f"People's {metric}: {decided_sentence(summary.card)}"
+            yield decided_sentence(summary.card)
         elif summary.bradley_terry is not None:
             yield f"People's {metric}: {_choices_sentence(summary, summary.bradley_terry)}"
 

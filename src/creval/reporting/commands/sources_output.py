@@ -86,9 +86,10 @@ def _difference_sentence(names: tuple[str, str], found: Sequence[Difference | No
     count = pluralise(len(found), "source")
     if not decided:
         return f"None of {count} decides between {names[0]} and {names[1]}."
-    parts = [f"{n} for {name}" for name, n in ((names[0], ahead), (names[1], len(decided) - ahead)) if n]
-    text = f"Of {count}, {len(decided)} decide{'s' if len(decided) == 1 else ''}: {' and '.join(parts)}"
-    return f"{text}. The sources contradict each other." if len(parts) > 1 else f"{text}."
+    wins = [(name, n) for name, n in ((names[0], ahead), (names[1], len(decided) - ahead)) if n]
+    parts = " and ".join(f"{name} is better in {n}" for name, n in wins)
+    text = f"{len(decided)} of {count} {'decides' if len(decided) == 1 else 'decide'}: {parts}."
+    return f"{text} The sources contradict each other." if len(wins) > 1 else text
 
 
 def _verdict(apart: Difference) -> str:

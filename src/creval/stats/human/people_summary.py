@@ -92,7 +92,8 @@ def _summarise(
         wins = {name: rate for at, name in enumerate(scores.models) if (rate := _win_rate(pairs, at, scores))}
         strengths = fit_strengths(pairs, scores.models, scores.clusters)
         return PeopleSummary(human.metric, *counts, alpha, win_rates=wins, bradley_terry=strengths)
-    card = build_scorecard(table_from_rows(list(_rows(human, scores, units))), resamples=resamples, seed=seed)
+    rows = [row._replace(metric=f"people's {human.metric}") for row in _rows(human, scores, units)]
+    card = build_scorecard(table_from_rows(rows), resamples=resamples, seed=seed)
     scales = {rating.scale for rating in ratings}
     return PeopleSummary(human.metric, *counts, alpha, card=card, scale=scales.pop() if len(scales) == 1 else None)
 
