@@ -28,11 +28,13 @@ if TYPE_CHECKING:
     from creval.api.builds import build_ice as build_ice
     from creval.api.caches import cache as cache
     from creval.api.caches import prune_cache as prune_cache
+    from creval.api.init_ice import init_ice as init_ice
     from creval.api.init_samples import init_samples as init_samples
     from creval.api.outputs import export as export
     from creval.api.outputs import plot as plot
     from creval.api.outputs import report as report
     from creval.api.outputs import view as view
+    from creval.api.published import published as published
     from creval.api.run_changes import label as label
     from creval.api.run_changes import remove as remove
     from creval.api.run_changes import rename as rename
@@ -70,8 +72,10 @@ _NAMES_BY_MODULE = {
     "api.builds": "build_complex_edit build_complexbench build_creval build_ice",
     "api.caches": "cache prune_cache",
     "api.outputs": "export plot report view",
+    "api.published": "published",
     "api.run_changes": "label remove rename",
     "api.runs": "calibrate edit estimate judge measure replay",
+    "api.init_ice": "init_ice",
     "api.init_samples": "init_samples",
     "api.side_by_side": "compare_sources",
     "benchmarks": "open_benchmark",

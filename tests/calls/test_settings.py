@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import fields
 
@@ -10,6 +11,8 @@ import pytest
 from creval.calls.settings import CallSettings, ChatSettings, JudgeSettings
 from creval.core.errors import CrevalError
 from creval.editing.session import EditSettings
+from creval.editors.base import EditorOptions
+from creval.providers.pricing import Price
 
 
 @pytest.mark.parametrize("kind", [CallSettings, ChatSettings, JudgeSettings, EditSettings])
@@ -40,3 +43,22 @@ def test_counts_that_nobody_means_are_refused(name: str, most: int) -> None:
     assert getattr(make(**{name: most}), name) == most
     with pytest.raises(CrevalError, match=f"`{name}` must be {most:,} or less, not 1,000,000,000"):
         make(**{name: 10**9})
+
+
+@pytest.mark.parametrize("given", [math.nan, math.inf, -1.0, 1e300])
+def test_amounts_that_nobody_means_are_refused(given: float) -> None:
+    for make in (
+        lambda: CallSettings(budget=given),
+        lambda: EditorOptions(price=given),
+        lambda: EditorOptions(timeout=given),
+        lambda: ChatSettings(timeout=given),
+        lambda: Price(given, 1.0),
+        lambda: Price(1.0, given),
+    ):
+        with pytest.raises(CrevalError, match=r"must be (0 or more|more than 0) and at most|must be finite numbers"):
+            make()
+    for rate in (math.nan, 0.0, -1.0):
+        with pytest.raises(CrevalError, match="must be more than 0"):
+            ChatSettings(requests_per_minute=rate)
+        with pytest.raises(CrevalError, match="must be more than 0"):
+            ChatSettings(tokens_per_minute=rate)

@@ -17,6 +17,8 @@ from PIL import Image
 import shared_data
 from creval.analysis.scoring import build_score_table
 from creval.benchmarks import open_benchmark
+from creval.building.review.base import ACCEPTED, DROPPED
+from creval.building.review.loader import open_review
 from creval.judging.replay_run import replay
 from creval.store import open_run
 from creval.touchstone.builder import build_touchstone
@@ -24,6 +26,7 @@ from miniature import write_miniature
 from tests.benchmarks.complex_edit import release_files as complex_edit
 from tests.benchmarks.complexbench_edit import release_files as complexbench
 from tests.benchmarks.ice_bench import release_files as ice_bench
+from tests.building.ice.layouts.test_folders import viton
 from tests.commands import right
 from tests.docs.shell import Shell
 from tests.stats.human.test_alignment import METRICS, PAPER
@@ -44,7 +47,8 @@ class Inputs:
 
     def provide(self, shell: Shell, word: str) -> None:
         """Make the file or folder that a word of a command names, if it is known and does not exist."""
-        if word.startswith("-") or os.path.lexists(shell.folder / word):
+        word = word.rpartition("=")[2]  # a run or file with a name: NAME=PATH
+        if not word or word.startswith("-") or os.path.lexists(shell.folder / word):
             return
         for name in (word, word.partition("/")[0]):
             if shell.page in _SHOWS_RELEASED_NUMBERS and name in _RELEASED:
@@ -155,6 +159,20 @@ def _own_samples(folder: Path) -> None:
     _write_photos(folder / "mine", photos)
     rows = [(photo, "Add an umbrella", ("rain", "sun")[at % 2]) for at, photo in enumerate(photos)]
     _write_table(folder / "mine" / "samples.csv", "source,instruction,weather", rows)
+
+
+def _coco(folder: Path) -> None:
+    """Write an image in COCO's layout, with one annotated object."""
+    _write_photos(folder / "val2017", ["000000000139.jpg"])
+    entry = {"id": 139, "file_name": "000000000139.jpg", "width": 48, "height": 36}
+    outline = [[8, 8, 24, 8, 24, 24, 8, 24]]
+    thing = {"id": 1, "image_id": 139, "category_id": 1, "area": 256, "iscrowd": 0, "segmentation": outline}
+    content = {"images": [entry], "annotations": [thing], "categories": [{"id": 1, "name": "tv"}]}
+    (folder / "instances_val2017.json").write_text(json.dumps(content))
+
+
+def _virtual_try_on(folder: Path) -> None:
+    viton(folder / "zalando-hd-resized")
 
 
 def _photos(folder: Path) -> None:
@@ -299,6 +317,19 @@ def _built_benchmark(inputs: Inputs, shell: Shell) -> None:
     )
 
 
+def _reviewed_twice(inputs: Inputs, shell: Shell) -> None:
+    """Build a benchmark that two named reviewers have decided, with one disagreement."""
+    inputs.copy(_photos, shell.folder)
+    folder = shell.folder / "benches" / "twice"
+    shell.run(
+        "creval build creval --images photos --out benches/twice --writer openai:gpt-4o --asker openai:gpt-4o-mini"
+    )
+    for name, first in (("ann", ACCEPTED), ("ben", DROPPED)):
+        review = open_review(folder, name)
+        review.decide("a", "IF/Q1", first, {})
+        review.decide("a", "IF/Q2", ACCEPTED, {})
+
+
 _SHARED: dict[str, Callable[[Path], None]] = {
     "BENCH": _benchmark,
     "CREval": _miniature,
@@ -312,6 +343,7 @@ _SHARED: dict[str, Callable[[Path], None]] = {
     "edit.py": _program,
     "edit.sh": _editing_script,
     "edits.csv": _table_of_edits,
+    "instances_val2017.json": _coco,
     "metrics.csv": _ratings,
     "mine": _own_samples,
     "mine.json": _task_weights,
@@ -323,6 +355,8 @@ _SHARED: dict[str, Callable[[Path], None]] = {
     "runs/ways": _strategies,
     "source.png": _images,
     "table3-scores.csv": _table_3,
+    "val2017": _coco,
+    "zalando-hd-resized": _virtual_try_on,
 }
 _RELEASED: dict[str, Callable[[Inputs, Shell], None]] = {
     "CREval": _link_release,
@@ -331,6 +365,7 @@ _RELEASED: dict[str, Callable[[Inputs, Shell], None]] = {
 }
 _MADE_BY_COMMANDS: dict[str, Callable[[Inputs, Shell], None]] = {
     "benches": _built_benchmark,
+    "benches/twice": _reviewed_twice,
     "creval-demo/run": _judge_demo,
     "runs/complex": _judged("Complex-Edit", "runs/complex", "--repeat 4"),
     "runs/complexbench": _judged("ComplexBench-Edit", "runs/complexbench"),

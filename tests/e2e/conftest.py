@@ -1,4 +1,4 @@
-"""What the tests of commands share."""
+"""Fixtures for tests of commands."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from creval.core.cache import CACHE_ENV
 
 @pytest.fixture(autouse=True)
 def own_answer_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Keep the answers of one test from another, also where commands run in processes of their own."""
+    """Give each test its own answer cache, also for commands in subprocesses."""
     folder = tmp_path_factory.mktemp("cache")
     monkeypatch.setenv(CACHE_ENV, str(folder))
     return folder

@@ -1,8 +1,8 @@
-"""Numbers of CREval's paper (arXiv 2603.26174), of the models whose answers were released."""
+"""Numbers from CREval's paper (arXiv 2603.26174) for the models whose answers were released."""
 
 MODELS = ("OmniGen2", "Bagel", "qwen-image-edit_output_edit-2509", "Flux1-Kontext-dev", "gpt-image-1")
 
-# Table S1: by group and metric, in the order of MODELS.
+# Table S1 by group and metric, in the order of MODELS.
 TABLE_S1 = {
     "Derivative Characters": {
         "IF": (79.36, 80.76, 85.91, 76.07, 88.37),

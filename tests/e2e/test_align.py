@@ -1,4 +1,4 @@
-"""`creval align` as a user types it."""
+"""Tests of `creval align` on the command line."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def write(path: Path, head: str, rows: Iterable[Sequence[object]]) -> Path:
 
 
 def rated(run: Path, path: Path, share: float) -> Path:
-    """Two raters from 1 to 5: what the judge found, and noise, for a share of the samples."""
+    """Write ratings of two raters from 1 to 5 for a share of the samples: the judge's scores plus noise."""
     generator = np.random.default_rng(0)
     with open_run(run) as opened:
         table = build_score_table(opened)
@@ -47,13 +47,13 @@ def rated(run: Path, path: Path, share: float) -> Path:
     return write(path, "rater,sample,model,metric,rating", rows)
 
 
-def test_a_run_is_held_against_ratings(run: Path, tmp_path: Path) -> None:
+def test_a_run_is_compared_with_ratings(run: Path, tmp_path: Path) -> None:
     human = rated(run, tmp_path / "human.csv", 0.5)
     shown = right("align", run, "--human", human, "--scale", "1-5", "--resamples", "200")
-    assert "goes best with people's overall over samples" in shown
-    assert "One person goes with the others" in shown
-    assert "the interval of a model's mean is" in shown
-    assert "The weights that go best with people's overall are IF" in shown
+    assert "highest correlation with people's overall over samples" in shown
+    assert "One person compared with the others" in shown
+    assert "the interval of a model's mean rating is" in shown
+    assert "The weights that agree best with people's overall are IF" in shown
     assert "Krippendorff's alpha" in shown
     found = parsed("align", run, "--human", human, "--scale", "1-5", "--resamples", "200")
     said = found["people"]["overall"]
@@ -69,10 +69,10 @@ def test_a_run_is_held_against_ratings(run: Path, tmp_path: Path) -> None:
         assert guess["predicted"]["low"] < guess["predicted"]["high"]
 
 
-def test_few_ratings_are_said_to_be_too_few(run: Path, tmp_path: Path) -> None:
+def test_too_few_ratings_are_reported(run: Path, tmp_path: Path) -> None:
     human = rated(run, tmp_path / "human.csv", 0.1)
     shown = " ".join(right("align", run, "--human", human, "--scale", "1-5").split())
-    assert "No interval of people's mean can be trusted for" in shown
+    assert "The interval of the mean rating is not reliable for" in shown
     assert "only 12 rated edits, at least 30" in shown
     said = parsed("align", run, "--human", human, "--scale", "1-5")["people"]["overall"]
     assert all(guess["predicted"]["low"] is None for guess in said["predicted"].values())
@@ -95,11 +95,11 @@ def choices(tmp_path: Path) -> tuple[Path, Path]:
     )
 
 
-def test_any_metrics_file_is_held_against_choices(tmp_path: Path) -> None:
+def test_any_file_of_scores_is_compared_with_choices(tmp_path: Path) -> None:
     scores, human = choices(tmp_path)
     shown = right("align", "--scores", scores, "--human", human, "--lower", "LPIPS")
     assert "LPIPS prefers the edit that people prefer in" in shown
-    assert "comparisons won by people's overall" in shown
+    assert "comparisons won in people's overall" in shown
     down = parsed("align", "--scores", scores, "--human", human, "--lower", "LPIPS")
     up = parsed("align", "--scores", scores, "--human", human)
     accuracy = [f["people"]["overall"]["metrics"]["LPIPS"]["accuracy"]["value"] for f in (down, up)]
@@ -113,21 +113,21 @@ def test_any_metrics_file_is_held_against_choices(tmp_path: Path) -> None:
     assert len(said["metrics"]["LPIPS"]["sample"]["strands"]) == 3
 
 
-def test_what_is_left_out_is_said(tmp_path: Path) -> None:
+def test_unused_rows_are_reported(tmp_path: Path) -> None:
     scores, human = choices(tmp_path)
     with human.open("a") as file:
         file.write("ann,s1,A,B,Z\nann,s1,A,\x1b[31mX,A\nann,nowhere,A,B,A\n")
     done = creval("align", "--scores", scores, "--human", human)
     assert done.returncode == 0
     assert "1 row left out: the choice is neither one of the two models nor `tie`" in done.stderr
-    assert "2 of people's words are about what has no score" in done.stderr
+    assert "2 ratings without a score to compare with" in done.stderr
     assert "\x1b[31m" not in done.stderr + done.stdout
     found = parsed("align", "--scores", scores, "--human", human)
     assert found["left_out"][str(human)][0]["line"] == 182
     assert found["unmatched"]["samples"] == ["nowhere"]
 
 
-def test_wrong_usage_gets_a_sentence(run: Path, tmp_path: Path) -> None:
+def test_wrong_usage_is_an_error(run: Path, tmp_path: Path) -> None:
     scores, human = choices(tmp_path)
     assert "no model and sample in common" in wrong("align", "--scores", run, "--human", human)
     assert "--human" in wrong("align", run)

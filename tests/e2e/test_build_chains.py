@@ -1,4 +1,4 @@
-"""Both pipelines of chains as commands: what is left out is named, what is there is left alone."""
+"""Tests of both chain builders on the command line: left-out images are named, existing ones are not changed."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ THREE = ("cat", "cup", "vase")
 
 
 class Refusing(FakeServer):
-    """Is sorry, in plain words, whatever it is asked."""
+    """Server that refuses every request in plain text."""
 
     def build_reply(self, body: Any, asked: Any) -> dict[str, Any]:
         good = super().build_reply(body, asked)
@@ -62,7 +62,7 @@ def record(out: Path) -> dict[str, Any]:
     return found
 
 
-def test_a_refusal_stands_in_the_record(tmp_path: Path) -> None:
+def test_a_refusal_is_stored_in_the_manifest(tmp_path: Path) -> None:
     images = draw_images(tmp_path / "images", 2)
     with serving(Refusing().app()) as url:
         done = chains(url, images, tmp_path / "bench", "--json")
@@ -76,7 +76,7 @@ def test_a_refusal_stands_in_the_record(tmp_path: Path) -> None:
     assert (held["system"], held["steps"]) == ("complex-edit", 2)
 
 
-def test_the_same_command_ends_in_the_same_way(tmp_path: Path) -> None:
+def test_the_same_command_gives_the_same_result(tmp_path: Path) -> None:
     images = draw_images(tmp_path / "images", 9)
     (images / "broken.png").write_bytes(b"none")
     with serving(FakeServer().app()) as url:
@@ -85,7 +85,7 @@ def test_the_same_command_ends_in_the_same_way(tmp_path: Path) -> None:
     assert "broken.png is left out" in ends[1].stderr
 
 
-def test_no_image_goes_missing_without_a_word(tmp_path: Path) -> None:
+def test_every_unused_image_is_reported(tmp_path: Path) -> None:
     file = annotated(tmp_path, [THREE] * 3 + [("cat",)])
     content = json.loads(file.read_text())
     images = tmp_path / "images"
@@ -105,7 +105,7 @@ def test_no_image_goes_missing_without_a_word(tmp_path: Path) -> None:
     told, held = json.loads(done.stdout), record(tmp_path / "bench")
     assert "1 image not kept: there are no annotations (f.png)." in done.stderr
     assert told["not_kept"] == held["not_kept"] == {"f.png": "there are no annotations"}
-    assert sorted(told["left_out"]) == ["c.heic", "d.jpg", "e.svg"], "unopened, not unsuited"
+    assert sorted(told["left_out"]) == ["c.heic", "d.jpg", "e.svg"], "unreadable images, not unsuitable ones"
     assert held["left_out"] == told["left_out"]
     found = open_benchmark(tmp_path / "bench").dataset
     assert found.issues == ()
@@ -113,7 +113,7 @@ def test_no_image_goes_missing_without_a_word(tmp_path: Path) -> None:
     assert sources == {"a-a.png", "b-b.png"}
 
 
-def test_names_that_are_hard_to_hold(tmp_path: Path) -> None:
+def test_unusual_file_names(tmp_path: Path) -> None:
     annotated(tmp_path, [THREE] * 3)
     images = tmp_path / "images"
     long = "x" * 135 + ".jpg"
@@ -129,7 +129,7 @@ def test_names_that_are_hard_to_hold(tmp_path: Path) -> None:
         more = ("--level", "two-chain", "--json")
         dry = steps(url, tmp_path, tmp_path / "bench", *more, "--dry-run")
         done = steps(url, tmp_path, tmp_path / "bench", *more)
-    assert json.loads(dry.stdout)["samples"] == 3, "who cannot be kept is not asked about"
+    assert json.loads(dry.stdout)["samples"] == 3, "no call is planned for an image that cannot be stored"
     told = json.loads(done.stdout)
     assert told["made"] == 3, done.stderr
     why = "it would have the same key as 000000000002.jpg. Rename it."
@@ -158,7 +158,7 @@ def test_a_image_that_cannot_be_written_does_not_stop_the_others(
     assert len(open_benchmark(tmp_path / "bench").dataset.samples) == 1
 
 
-def test_another_benchmark_is_left_alone(tmp_path: Path) -> None:
+def test_another_benchmark_is_not_changed(tmp_path: Path) -> None:
     images = draw_images(tmp_path / "images", 2)
     annotated(tmp_path / "coco", [THREE])
     with serving(FakeServer().app()) as url:
@@ -168,7 +168,7 @@ def test_another_benchmark_is_left_alone(tmp_path: Path) -> None:
         for file in (tmp_path / "bench").glob("creval.*"):
             file.unlink()
         other = chains(url, images, tmp_path / "bench", "--seed", 3)
-        assert "was started with another seed" in other.stderr, "as its record says"
+        assert "was started with another seed" in other.stderr, "according to its manifest"
         again = chains(url, images, tmp_path / "bench")
         assert "2 images already exist" in again.stderr
         for file in [*(tmp_path / "bench").glob("creval.*"), tmp_path / "bench" / "build.json"]:
@@ -185,7 +185,7 @@ def test_another_benchmark_is_left_alone(tmp_path: Path) -> None:
         assert chains(url, images, tmp_path / "bench" / "built" / "inside").returncode == 0
 
 
-def test_money_that_nobody_knows_is_not_none(tmp_path: Path) -> None:
+def test_an_unknown_cost_is_null(tmp_path: Path) -> None:
     images = draw_images(tmp_path / "images", 1)
     with serving(FakeServer().app()) as url:
         unknown = chains(url, images, tmp_path / "one", "--retries", 9, "--json")
@@ -194,7 +194,7 @@ def test_money_that_nobody_knows_is_not_none(tmp_path: Path) -> None:
     assert json.loads(known.stdout)["cost"] > 0
 
 
-def test_a_budget_that_is_reached_opens_no_review(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_spent_budget_opens_no_review(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     opened: list[Review] = []
     monkeypatch.setattr("creval.web.review.app.serve_review", opened.append)
     images = draw_images(tmp_path / "images", 6)
@@ -207,7 +207,7 @@ def test_a_budget_that_is_reached_opens_no_review(tmp_path: Path, monkeypatch: p
     assert len(opened) == 1
 
 
-def test_nothing_made_is_no_table(tmp_path: Path) -> None:
+def test_no_table_without_samples(tmp_path: Path) -> None:
     annotated(tmp_path, [THREE])
     with serving(Refusing().app()) as url:
         done = steps(url, tmp_path, tmp_path / "bench", "--level", "two-chain", "--review")

@@ -1,11 +1,9 @@
-"""`creval build complex-edit` as a user runs it: judged, killed, out of money, declined."""
+"""Tests of `creval build complex-edit`: judging the result, kills, budgets, and refusals."""
 
 from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -16,12 +14,13 @@ from creval.benchmarks import open_benchmark
 from creval.testing.fake_chat_server import FakeServer
 from tests.building.chains_made import draw_images, rows
 from tests.commands import creval
+from tests.processes import Running
 from tests.serving import serving
 
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A benchmark of five pictures, one of which cannot be opened."""
+    """Build a benchmark from five images and one unreadable file."""
     folder = tmp_path_factory.mktemp("built")
     images = draw_images(folder / "images", 5)
     (images / "broken.png").write_bytes(b"none")
@@ -49,13 +48,13 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "bench"
 
 
-def test_bench_finds_it_without_fault(built: Path) -> None:
+def test_the_built_benchmark_has_no_problems(built: Path) -> None:
     found = json.loads(creval("bench", built, "--json").stdout)
     assert (found["samples"], found["problems"]) == (20, [])
     assert (built / "operations.svg").read_text().startswith("<?xml")
 
 
-def test_it_is_judged(built: Path, tmp_path: Path) -> None:
+def test_the_built_benchmark_can_be_judged(built: Path, tmp_path: Path) -> None:
     edits = tmp_path / "Model"
     for sample in open_benchmark(built).dataset.samples[:4]:
         path = edits / sample.tags["complexity"] / f"{sample.id[-4:]}.png"
@@ -67,7 +66,7 @@ def test_it_is_judged(built: Path, tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
 
 
-def test_killed_it_comes_to_the_same(tmp_path: Path) -> None:
+def test_a_killed_build_resumes_to_the_same_result(tmp_path: Path) -> None:
     images = draw_images(tmp_path / "images", 12)
     server = FakeServer(seed=2, latency=0.01)
     with serving(server.app()) as url:
@@ -89,18 +88,16 @@ def test_killed_it_comes_to_the_same(tmp_path: Path) -> None:
         calls = server.stats["requests"]
         for goal in (15, 40):
             begun = server.stats["requests"]
-            line = [sys.executable, "-m", "creval", *map(str, command), str(tmp_path / "bench")]
-            with subprocess.Popen(line, stderr=subprocess.DEVNULL) as on:
-                while on.poll() is None and server.stats["requests"] < begun + goal:
-                    pass
-                on.kill()
+            running = Running(*command, tmp_path / "bench")
+            running.wait_while(lambda end=begun + goal: server.stats["requests"] < end)  # type: ignore[misc]
+            running.kill()
         done = creval(*command, tmp_path / "bench")
         assert done.returncode == 0, done.stderr
-        assert server.stats["requests"] <= 2 * calls + 2 * 4, "only what was under way twice"
+        assert server.stats["requests"] <= 2 * calls + 2 * 4, "only in-flight calls are repeated"
     assert rows(tmp_path / "bench") == rows(tmp_path / "whole")
 
 
-def test_a_budget_stops_and_a_larger_one_goes_on(tmp_path: Path) -> None:
+def test_a_spent_budget_stops_and_a_larger_one_resumes(tmp_path: Path) -> None:
     images = draw_images(tmp_path / "images", 6)
     server = FakeServer()
     with serving(server.app()) as url:
@@ -132,11 +129,11 @@ def test_a_budget_stops_and_a_larger_one_goes_on(tmp_path: Path) -> None:
         done = creval(*command, "5USD")
         assert "already answered)" in done.stderr
         assert done.returncode == 0, done.stderr
-    assert server.stats["requests"] <= 6 * 6 + 6, "nothing is paid twice"
+    assert server.stats["requests"] <= 6 * 6 + 6, "stored replies are not paid for again"
     assert len(open_benchmark(tmp_path / "bench").dataset.samples) == 18
 
 
-def test_what_is_declined_is_left_out(tmp_path: Path) -> None:
+def test_refused_images_are_left_out(tmp_path: Path) -> None:
     async def decline(_: web.Request) -> web.Response:
         message = {"role": "assistant", "content": None, "refusal": "I will not."}
         choice = {"index": 0, "message": message, "finish_reason": "stop"}
@@ -152,11 +149,11 @@ def test_what_is_declined_is_left_out(tmp_path: Path) -> None:
         )
     assert done.returncode == 1
     assert "&.png is left out: sequence: the model declined: I will not." in done.stderr
-    assert "\x1b" not in done.stderr + done.stdout, "what a name holds moves no cursor"
-    assert "creval bench" not in done.stderr, "there is nothing to look at"
+    assert "\x1b" not in done.stderr + done.stdout, "control characters in names are escaped"
+    assert "creval bench" not in done.stderr, "no sample was made"
 
 
-def test_what_it_will_take(tmp_path: Path) -> None:
+def test_the_estimate(tmp_path: Path) -> None:
     images, bench = draw_images(tmp_path / "images", 2), tmp_path / "bench"
     command = (
         "build",
@@ -178,7 +175,7 @@ def test_what_it_will_take(tmp_path: Path) -> None:
     assert not bench.exists()
 
 
-def test_wrong_usage_gets_a_sentence(built: Path, tmp_path: Path) -> None:
+def test_wrong_usage_is_an_error(built: Path, tmp_path: Path) -> None:
     images = built.parent / "images"
     for wrong, sentence in [
         (("--images", images, "--out", built), "was started with other models"),

@@ -1,10 +1,8 @@
-"""`creval build complexbench` as a user runs it: judged, killed, with what does not suit."""
+"""Tests of `creval build complexbench`: judging the result, kills, and unusable images."""
 
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -14,12 +12,13 @@ from creval.benchmarks import open_benchmark
 from creval.testing.fake_chat_server import FakeServer
 from tests.building.chains_made import FITTING, annotated, entries
 from tests.commands import creval
+from tests.processes import Running
 from tests.serving import serving
 
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A benchmark of six pictures; others do not suit, and one cannot be opened."""
+    """Build a benchmark from six images. Others are unsuitable, and one is unreadable."""
     folder = tmp_path_factory.mktemp("built")
     file = annotated(folder, [*FITTING, ("cat", "cup"), ("cat",) * 3, ("cat", "cup", "vase")])
     (folder / "images" / "000000000009.jpg").write_bytes(b"none")
@@ -58,12 +57,12 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "bench"
 
 
-def test_bench_finds_it_without_fault(built: Path) -> None:
+def test_the_built_benchmark_has_no_problems(built: Path) -> None:
     found = json.loads(creval("bench", built, "--json").stdout)
     assert (found["samples"], found["problems"]) == (18, [])
 
 
-def test_it_is_judged(built: Path, tmp_path: Path) -> None:
+def test_the_built_benchmark_can_be_judged(built: Path, tmp_path: Path) -> None:
     edits = tmp_path / "Model"
     for sample in open_benchmark(built).dataset.samples[:4]:
         path = edits / f"{sample.id}.png"
@@ -77,7 +76,7 @@ def test_it_is_judged(built: Path, tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
 
 
-def test_killed_it_comes_to_the_same(tmp_path: Path) -> None:
+def test_a_killed_build_resumes_to_the_same_result(tmp_path: Path) -> None:
     file = annotated(tmp_path, FITTING)
     server = FakeServer(seed=5, latency=0.01)
     with serving(server.app()) as url:
@@ -102,22 +101,20 @@ def test_killed_it_comes_to_the_same(tmp_path: Path) -> None:
         assert whole.returncode == 0, whole.stderr
         assert "the writer checks its own work" in whole.stderr
         calls = server.stats["requests"]
-        line = [sys.executable, "-m", "creval", *map(str, command), str(tmp_path / "bench")]
-        with subprocess.Popen(line, stderr=subprocess.DEVNULL) as on:
-            while on.poll() is None and server.stats["requests"] < calls + 12:
-                pass
-            on.kill()
+        running = Running(*command, tmp_path / "bench")
+        running.wait_while(lambda: server.stats["requests"] < calls + 12)
+        running.kill()
         assert creval(*command, tmp_path / "bench").returncode == 0
-        assert server.stats["requests"] <= 2 * calls + 4, "only what was under way twice"
+        assert server.stats["requests"] <= 2 * calls + 4, "only in-flight calls are repeated"
         again = creval(*command, tmp_path / "bench")
         assert "0 samples: about 0 calls" in again.stderr
         assert "0 calls in" in again.stderr
-        assert "Now: creval bench" in again.stderr, "it is there"
+        assert "Now: creval bench" in again.stderr, "the benchmark exists"
     assert entries(tmp_path / "bench") == entries(tmp_path / "whole")
     assert open_benchmark(tmp_path / "bench").dataset.issues == ()
 
 
-def test_wrong_usage_gets_a_sentence(tmp_path: Path) -> None:
+def test_wrong_usage_is_an_error(tmp_path: Path) -> None:
     file = annotated(tmp_path, [("cat",)])
     command = (
         "build",

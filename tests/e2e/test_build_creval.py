@@ -1,4 +1,4 @@
-"""`creval build creval` as a user runs it: three hundred pictures, killed, refused, hostile."""
+"""Tests of `creval build creval`: 300 images, kills, refusals, and faulty or hostile servers."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import json
 import shutil
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,8 @@ import pytest
 from creval.store import DATABASE
 from creval.testing.fake_chat_server import FAULT_KINDS, FakeServer
 from tests.building.made import Model, drawn, usual
+from tests.commands import creval as in_process
+from tests.processes import Running
 from tests.serving import serving
 
 
@@ -59,7 +60,7 @@ def test_three_hundred_images_become_a_benchmark(tmp_path: Path, served: tuple[F
     assert (found["pictures"], found["samples"]) == (301, 300)
     assert list(found["left_out"]) == ["torn"]
     assert "torn is left out: " in done.stderr
-    assert len(found["rejected"]) > 5, "the server makes mistakes of many kinds"
+    assert len(found["rejected"]) > 5, "the server makes many kinds of mistakes"
     held: dict[str, Any] = json.loads(creval("bench", bench, "--json").stdout)
     assert (held["samples"], held["problems"], held["repairs"]) == (300, [], [])
     assert held["images"]["missing"] == []
@@ -78,28 +79,27 @@ def test_three_hundred_images_become_a_benchmark(tmp_path: Path, served: tuple[F
     assert "unanswered" not in judged.stdout
 
 
-def test_killed_it_goes_on_and_comes_to_the_same(tmp_path: Path, served: tuple[FakeServer, str]) -> None:
+def test_a_killed_build_resumes_to_the_same_result(tmp_path: Path, served: tuple[FakeServer, str]) -> None:
     server, url = served
     server.latency = 0.01
     images = drawn(tmp_path / "pictures", *(f"p{number:02d}" for number in range(40)))
-    creval(*build(images, tmp_path / "whole", url, "--concurrency", "8"))
+    in_process(*build(images, tmp_path / "whole", url, "--concurrency", "8"))
     whole = server.stats["requests"]
-    again = command(*build(images, tmp_path / "killed", url, "--concurrency", "8"))
+    again = build(images, tmp_path / "killed", url, "--concurrency", "8")
     kills = 0
     for share in (0.2, 0.5, 0.8):
         goal = server.stats["requests"] + int(0.3 * whole * share)
-        with subprocess.Popen(again, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL) as on:
-            while on.poll() is None and server.stats["requests"] < goal:
-                time.sleep(0.005)
-            kills += on.poll() is None
-            on.kill()
+        running = Running(*again)
+        running.wait_while(lambda goal=goal: server.stats["requests"] < goal)  # type: ignore[misc]
+        kills += running.is_running
+        running.kill()
     assert kills == 3
     assert (tmp_path / "killed" / DATABASE).is_file()
-    creval(*again[3:])
+    assert in_process(*again).returncode == 0
     assert files(tmp_path / "killed") == files(tmp_path / "whole")
-    assert server.stats["requests"] <= 2 * whole + kills * 8, "what was in flight, and no more"
+    assert server.stats["requests"] <= 2 * whole + kills * 8, "only in-flight calls are repeated"
     before = server.stats["requests"]
-    done = creval(*again[3:])
+    done = in_process(*again)
     assert server.stats["requests"] == before
     assert "0 calls" in done.stderr
 
@@ -119,7 +119,7 @@ def test_refused_images_are_reported_and_left_out(tmp_path: Path, served: tuple[
     creval(*build(images, tmp_path / "bench", url, "--max-unanswered", "90"))
 
 
-def test_a_server_that_stumbles(tmp_path: Path, served: tuple[FakeServer, str]) -> None:
+def test_a_faulty_server(tmp_path: Path, served: tuple[FakeServer, str]) -> None:
     server, url = served
     server.fault_rate, server.fault_kinds = (0.15, tuple(kind for kind in FAULT_KINDS if kind != "timeout"))
     images = drawn(tmp_path / "pictures", *(f"p{number:02d}" for number in range(12)))
@@ -130,7 +130,7 @@ def test_a_server_that_stumbles(tmp_path: Path, served: tuple[FakeServer, str]) 
 
 
 @pytest.mark.parametrize("model", ["creval", "complex-edit", "complexbench"])
-def test_a_new_benchmark_can_be_insisted_on(tmp_path: Path, model: str) -> None:
+def test_no_resume_refuses_an_existing_benchmark(tmp_path: Path, model: str) -> None:
     images = drawn(tmp_path / "pictures", "a")
     writer = ["--writer", "openai:m@http://127.0.0.1:9/v1"]
     given: list[str | Path]
@@ -147,7 +147,7 @@ def test_a_new_benchmark_can_be_insisted_on(tmp_path: Path, model: str) -> None:
     assert "is not empty" not in again.stderr
 
 
-def test_without_a_price_no_cost_is_named(tmp_path: Path, served: tuple[FakeServer, str]) -> None:
+def test_no_cost_is_reported_without_a_price(tmp_path: Path, served: tuple[FakeServer, str]) -> None:
     _, url = served
     images = drawn(tmp_path / "pictures", "a")
     for price, known in (([], False), (["--price", "2,8"], True)):
@@ -158,7 +158,7 @@ def test_without_a_price_no_cost_is_named(tmp_path: Path, served: tuple[FakeServ
         assert ("USD" in taken) == known
 
 
-def test_a_checker_that_is_silent_is_told(tmp_path: Path) -> None:
+def test_questions_that_the_checker_does_not_answer_are_reported(tmp_path: Path) -> None:
     model = Model(lambda stage, text: "Hm." if stage == "blind" else usual(stage, text))
     images = drawn(tmp_path / "pictures", "a")
     with serving(model.app()) as url:
@@ -167,7 +167,7 @@ def test_a_checker_that_is_silent_is_told(tmp_path: Path) -> None:
     assert json.loads(done.stdout)["unchecked"] == 10
 
 
-def test_what_it_will_take(tmp_path: Path) -> None:
+def test_the_estimate(tmp_path: Path) -> None:
     images = drawn(tmp_path / "pictures", "a", "b")
     url = "http://127.0.0.1:9"
     dry = creval(*build(images, tmp_path / "bench", url, "--dry-run", "--price", "2,8"))
@@ -193,7 +193,7 @@ def test_what_it_will_take(tmp_path: Path) -> None:
         (["--asker", "noisy:7"], "creval: --asker noisy:7: give sensitivity"),
     ],
 )
-def test_bad_input_gets_a_sentence(tmp_path: Path, more: list[str], sentence: str) -> None:
+def test_wrong_input_is_an_error(tmp_path: Path, more: list[str], sentence: str) -> None:
     images = drawn(tmp_path / "pictures", "a")
     arguments = build(images, tmp_path / "bench", "http://127.0.0.1:9", *more)
     done = creval(*arguments, status=2)
@@ -202,7 +202,7 @@ def test_bad_input_gets_a_sentence(tmp_path: Path, more: list[str], sentence: st
     assert not (tmp_path / "bench").exists()
 
 
-def test_a_hostile_model_cannot_move_the_cursor(tmp_path: Path) -> None:
+def test_replies_are_escaped(tmp_path: Path) -> None:
     class Hostile(FakeServer):
         def _write_reply(self, *_: Any) -> str:
             return "I'm sorry \x1b[2J\x1b[31m ../../etc \u202e"

@@ -1,4 +1,4 @@
-"""`creval build ice` as a user runs it: judged, with its own tables, with what does not suit."""
+"""Tests of `creval build ice`: judging the result, tables, templates, and unusable images."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.serving import serving
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A benchmark of 31 tasks, made with a writer and a captioner."""
+    """Build a benchmark of 31 tasks with a writer and a captioner."""
     folder = tmp_path_factory.mktemp("built")
     draw_all(folder / "in")
     (folder / "in" / "Inpaintings").mkdir()
@@ -54,13 +54,13 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "bench"
 
 
-def test_bench_finds_it_without_fault(built: Path) -> None:
+def test_the_built_benchmark_has_no_problems(built: Path) -> None:
     found = json.loads(creval("bench", built, "--json").stdout)
     assert found["samples"] == len(entries(built)) > 26
     assert {problem["rule"] for problem in found["problems"]} <= {"no items"}
 
 
-def test_it_is_judged(built: Path, tmp_path: Path) -> None:
+def test_the_built_benchmark_can_be_judged(built: Path, tmp_path: Path) -> None:
     edits = tmp_path / "Model"
     edits.mkdir()
     for sample in open_benchmark(built).dataset.samples:
@@ -82,7 +82,7 @@ def test_it_is_judged(built: Path, tmp_path: Path) -> None:
     assert '"judge": "openai:n"' in creval("score", tmp_path / "run", "--json").stdout
 
 
-def test_a_dry_run_tells_what_cannot_be_used(tmp_path: Path) -> None:
+def test_a_dry_run_lists_unusable_images(tmp_path: Path) -> None:
     images = draw(draw_plain(tmp_path / "in", 1), *(f"Inpainting/{n}.png" for n in range(10)))
     done = creval(
         "build",
@@ -102,7 +102,7 @@ def test_a_dry_run_tells_what_cannot_be_used(tmp_path: Path) -> None:
     assert done.stderr.count("needs a mask") == 8
 
 
-def test_a_table_is_shown(tmp_path: Path) -> None:
+def test_the_table_of_tasks(tmp_path: Path) -> None:
     with serving(FakeServer(seed=2).app()) as url:
         writer = f"openai:w@{url}/v1"
         common = ("build", "ice", "--images", draw_plain(tmp_path / "in", 3), "--writer", writer)
@@ -112,12 +112,12 @@ def test_a_table_is_shown(tmp_path: Path) -> None:
         assert "No items: " in done.stdout
         assert "Now: creval bench" in done.stderr
         people = creval(*common, "--out", tmp_path / "people", "--fill", "people", "--tasks", "5")
-        assert "3 items of 1 task, of which 3 wait to be filled in." in people.stdout
+        assert "3 items of 1 task, of which 3 are not filled in yet." in people.stdout
         assert "Fill in 3 templates: creval review" in people.stderr
         assert "Now: creval bench" not in people.stderr
 
 
-def test_templates_are_shown_as_they_can_be_given(tmp_path: Path) -> None:
+def test_templates_are_printed_in_the_input_format(tmp_path: Path) -> None:
     shown = creval("prompts", "ice_templates").stdout
     assert json.loads(shown)["Text Removal"][0] == "Remove all text from <SOURCE>."
     assert "ice_templates" in creval("prompts").stdout
@@ -128,7 +128,7 @@ def test_templates_are_shown_as_they_can_be_given(tmp_path: Path) -> None:
     assert creval("prompts", "ice_templates", "--out", tmp_path).returncode == 2
 
 
-def test_where_people_fill_in_no_writer_is_needed(tmp_path: Path) -> None:
+def test_no_writer_is_needed_if_people_fill_in_templates(tmp_path: Path) -> None:
     images = draw_plain(tmp_path / "in", 1)
     common = ("build", "ice", "--images", images, "--out", tmp_path / "bench", "--tasks", "5")
     for arguments in ((), ("--fill", "people"), ("--captioner", "openai:c")):
@@ -155,7 +155,7 @@ def test_where_people_fill_in_no_writer_is_needed(tmp_path: Path) -> None:
         (("--max-unanswered", "x"), "takes a percentage"),
     ],
 )
-def test_wrong_usage_is_told(arguments: tuple[str, str], said: str, tmp_path: Path) -> None:
+def test_wrong_usage_is_an_error(arguments: tuple[str, str], said: str, tmp_path: Path) -> None:
     draw_plain(tmp_path / "in", 1)
     done = creval(
         "build",

@@ -1,11 +1,7 @@
-"""Ctrl-C while a benchmark is being built: what came is kept, and the same command goes on."""
+"""Tests of Ctrl-C during a build: replies are stored, and the same command resumes."""
 
 from __future__ import annotations
 
-import json
-import signal
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -16,6 +12,8 @@ from creval.testing.fake_chat_server import FakeServer
 from tests.building.chains_made import FITTING, annotated, draw_images, entries, rows
 from tests.building.ice.made import draw_plain
 from tests.building.made import drawn
+from tests.commands import parsed, right
+from tests.processes import Running
 from tests.serving import serving
 
 KEPT = "stopped: everything written so far is stored. Repeat the command to resume."
@@ -52,7 +50,7 @@ def ice(tmp_path: Path) -> list[str]:
 
 
 def written(bench: Path) -> object:
-    """What a benchmark of any system says."""
+    """Return the content of a built benchmark of any kind."""
     files = {
         path.relative_to(bench).as_posix(): path.read_text()
         for path in bench.rglob("*.json*")
@@ -68,70 +66,50 @@ def served() -> Iterator[tuple[FakeServer, str]]:
         yield server, url
 
 
-def start(command: list[str], out: Path) -> subprocess.Popen[str]:
-    return subprocess.Popen([*command, "--out", str(out)], stderr=subprocess.PIPE, text=True)
-
-
 def expected(command: list[str], out: Path) -> int:
-    """The calls that are left, as an estimate says."""
-    dry = subprocess.run([*command, "--out", str(out), "--dry-run", "--json"], capture_output=True, text=True)
-    return sum(made["calls"] for made in json.loads(dry.stdout)["estimates"])
+    """Return the number of remaining calls according to the estimate."""
+    return sum(made["calls"] for made in parsed(*command, "--out", out, "--dry-run")["estimates"])
 
 
 @pytest.mark.parametrize("make", [creval, complex_edit, complexbench, ice])
-def test_it_stops_kindly_and_goes_on_to_the_same(
+def test_an_interrupted_build_resumes_to_the_same_result(
     tmp_path: Path, served: tuple[FakeServer, str], make: Callable[[Path], list[str]]
 ) -> None:
     server, url = served
-    command = [
-        sys.executable,
-        "-m",
-        "creval",
-        "build",
-        *make(tmp_path),
-        "--concurrency",
-        "4",
-        "--writer",
-        "openai:writer@URL/v1",
-    ]
+    command = ["build", *make(tmp_path), "--concurrency", "4", "--writer", "openai:writer@URL/v1"]
     command = [part.replace("URL", url) for part in command]
-    with start(command, tmp_path / "whole") as on:
-        said = on.communicate()[1]
-    assert on.returncode == 0, said
+    right(*command, "--out", tmp_path / "whole")
     calls = server.stats["requests"]
 
-    with start(command, tmp_path / "bench") as on:
-        while on.poll() is None and server.stats["requests"] < calls + calls // 2:
-            time.sleep(0.002)
-        assert on.poll() is None
-        on.send_signal(signal.SIGINT)
-        said = on.communicate(timeout=30)[1]
-    assert on.returncode == 130, said
+    running = Running(*command, "--out", tmp_path / "bench")
+    running.wait_while(lambda: server.stats["requests"] < calls + calls // 2)
+    assert running.is_running
+    running.interrupt()
+    status, said = running.end()
+    assert status == 130, said
     assert said.splitlines()[-1] == KEPT
     assert "Traceback" not in said
-    assert server.stats["requests"] < 2 * calls, "there was something left to do"
+    assert server.stats["requests"] < 2 * calls, "the build was not complete"
 
     assert expected(command, tmp_path / "bench") < expected(command, tmp_path / "new")
-    with start(command, tmp_path / "bench") as on:
-        said = on.communicate()[1]
-    assert on.returncode == 0, said
-    assert server.stats["requests"] == 2 * calls, "what was under way was waited for, and kept"
+    right(*command, "--out", tmp_path / "bench")
+    assert server.stats["requests"] == 2 * calls, "in-flight calls finished and were stored"
     assert written(tmp_path / "bench") == written(tmp_path / "whole")
 
 
-def test_a_second_one_does_not_wait(tmp_path: Path, served: tuple[FakeServer, str]) -> None:
+def test_a_second_ctrl_c_does_not_wait(tmp_path: Path, served: tuple[FakeServer, str]) -> None:
     server, url = served
     server.latency = 60.0
-    command = [sys.executable, "-m", "creval", "build", *complex_edit(tmp_path), "--writer", f"openai:writer@{url}/v1"]
     began = time.monotonic()
-    with start(command, tmp_path / "bench") as on:
-        while on.poll() is None and server.stats["requests"] < 4:
-            time.sleep(0.002)
-        on.send_signal(signal.SIGINT)
-        time.sleep(0.3)
-        assert on.poll() is None, "it waits for what is under way"
-        on.send_signal(signal.SIGINT)
-        said = on.communicate(timeout=30)[1]
-    assert (on.returncode, KEPT in said) == (130, True), said
+    running = Running(
+        "build", *complex_edit(tmp_path), "--writer", f"openai:writer@{url}/v1", "--out", tmp_path / "bench"
+    )
+    running.wait_while(lambda: server.stats["requests"] < 4)
+    running.interrupt()
+    time.sleep(0.3)
+    assert running.is_running, "the first Ctrl-C waits for in-flight calls"
+    running.interrupt()
+    status, said = running.end()
+    assert (status, KEPT in said) == (130, True), said
     assert "Traceback" not in said
     assert time.monotonic() - began < 30

@@ -1,4 +1,4 @@
-"""What was built is looked through in a real browser, by keyboard, and the files follow."""
+"""Tests of the review of built benchmarks in a browser: decisions change the files."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def command(*arguments: object) -> list[str]:
 
 
 def bench(folder: Path) -> Any:
-    """What `creval bench` finds in a folder."""
+    """Return the JSON output of `creval bench`."""
     done = subprocess.run(command("bench", folder, "--json"), capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
@@ -43,7 +43,7 @@ def served() -> Iterator[str]:
 
 @contextmanager
 def reviewing(*arguments: object) -> Iterator[str]:
-    """A build with `--review`; the address of the page that it opens."""
+    """Run a build with `--review` and yield the address of its pages."""
     process = subprocess.Popen(
         command(*arguments, "--review"), stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True
     )
@@ -74,7 +74,7 @@ def said(page: Page, words: str) -> None:
 
 
 def begin(page: Page, address: str, items: int) -> None:
-    """Go to the first group that has something to decide."""
+    """Go to the first group with undecided items."""
     page.goto(address)
     expect(page.get_by_text(f"0 of {items} items decided")).to_be_visible()
     expect(page.locator("#keys-button")).to_be_visible()
@@ -84,7 +84,7 @@ def begin(page: Page, address: str, items: int) -> None:
 
 
 def rewrite(page: Page, item: str, words: str) -> None:
-    """Change the words of the card that is at hand, and accept it."""
+    """Change the text of the current card, and accept it."""
     page.keyboard.press("e")
     page.keyboard.press("Control+a")
     page.keyboard.type(words)
@@ -155,7 +155,7 @@ def test_a_built_creval(tmp_path: Path, served: str, browser_page: Page) -> None
         expect(card(page, 1)).to_have_attribute("aria-current", "true")
         page.keyboard.press("d")
         said(page, "instruction: Dropped.")
-        assert list(listed()) == ["a"], "with its instruction goes the sample"
+        assert list(listed()) == ["a"], "a sample without instruction is removed"
         assert (bench(out)["samples"], bench(out)["problems"]) == (1, [])
         page.keyboard.press("o")
         said(page, "Reopened.")
@@ -168,7 +168,7 @@ def test_a_built_creval(tmp_path: Path, served: str, browser_page: Page) -> None
     again = subprocess.run(command(*build), capture_output=True, text=True)
     assert again.returncode == 0, again.stderr
     assert "changed by hand: the instruction of a" in again.stderr
-    assert listed() == before, "and the next build leaves all of it alone"
+    assert listed() == before, "the next build does not change reviewed texts"
     assert bench(out)["problems"] == []
 
 
@@ -309,5 +309,5 @@ def test_a_built_ice_bench(tmp_path: Path, served: str, browser_page: Page) -> N
     again = subprocess.run(command(*build), capture_output=True, text=True)
     assert again.returncode == 0, again.stderr
     assert entry("color")["Instruction"] == "Make the sky in <SOURCE> violet."
-    assert entry("color")["TargetCaption"], "the next build imagines what people asked for"
+    assert entry("color")["TargetCaption"], "the next build writes a caption for the changed instruction"
     assert entry("face")["dropped"] is True

@@ -1,4 +1,4 @@
-"""The commands as a user types them, with right and with wrong input."""
+"""Tests of the command line with right and with wrong input."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from miniature import write_miniature
 from tests.commands import creval, parsed, right, wrong
 
 
-def test_demo_goes_the_whole_way_and_may_be_repeated(tmp_path: Path) -> None:
+def test_demo_runs_all_steps_and_can_be_repeated(tmp_path: Path) -> None:
     for samples in (1, 9):
         shown = right("demo", "--samples", str(samples), cwd=tmp_path)
         assert "faithful" in shown
@@ -23,7 +23,7 @@ def test_demo_goes_the_whole_way_and_may_be_repeated(tmp_path: Path) -> None:
     made = tmp_path / "creval-demo"
     assert len(list((made / "bench" / "image").iterdir())) == 9
     assert len(list((made / "edits" / "overeager").iterdir())) == 9
-    assert "Where models are furthest apart" in (made / "report.html").read_text()
+    assert "Largest differences between models" in (made / "report.html").read_text()
     cells = parsed("score", made / "run")["models"]
     found = {name: {column: cell["value"] for column, cell in cells[name]["overall"].items()} for name in cells}
     assert next(iter(found)) == "faithful"
@@ -36,7 +36,7 @@ def test_demo_goes_the_whole_way_and_may_be_repeated(tmp_path: Path) -> None:
     assert "has other files" in wrong("demo", "--out", tmp_path / "full")
 
 
-def test_bench_lists_the_models_and_says_what_a_folder_holds(miniature: Path) -> None:
+def test_bench_lists_benchmarks_and_describes_a_folder(miniature: Path) -> None:
     assert "creval:" in right("bench")
     assert "creval" in parsed("bench")
     found = parsed("bench", miniature)
@@ -49,7 +49,7 @@ def test_bench_lists_the_models_and_says_what_a_folder_holds(miniature: Path) ->
     assert "repairs: none" in right("bench", miniature)
 
 
-def test_bench_names_every_repair_and_every_problem(tmp_path: Path) -> None:
+def test_bench_lists_every_repair_and_problem(tmp_path: Path) -> None:
     write_miniature(tmp_path, samples=9)
     path = tmp_path / "bench" / "questions_all" / "VC" / "mini_004.json"
     content = json.loads(path.read_text())
@@ -93,7 +93,7 @@ def test_replay_score_and_compare(miniature: Path, tmp_path: Path) -> None:
     assert list(parsed("score", run, "--models", "Keeper")["models"]) == ["Keeper"]
     weighted = parsed("score", run, "--weights", "IF=1")["models"]["Keeper"]["overall"]
     assert weighted["S"]["value"] == pytest.approx(weighted["IF"]["value"])
-    assert "points more S than Keeper" in right("compare", run, "Careful", "Keeper")
+    assert "points higher than that of Keeper" in right("compare", run, "Careful", "Keeper")
     difference = parsed("compare", run, "Careful", "Keeper")
     assert difference["decided"] is True
     assert difference["differences"]["overall"]["S"]["zero_left_out"] is True
@@ -106,7 +106,7 @@ def test_the_same_seed_gives_the_same_table(miniature_run: Path) -> None:
     assert right("score", miniature_run, "--json", "--seed", "8") != first
 
 
-def test_wrong_input_gets_one_sentence(miniature: Path, miniature_run: Path, tmp_path: Path) -> None:
+def test_wrong_input_is_one_error_message(miniature: Path, miniature_run: Path, tmp_path: Path) -> None:
     answers, run = miniature / "answers", tmp_path / "run"
     replay = ("replay", miniature, "--run", run, "--answers")
     assert "does not exist" in wrong("bench", tmp_path / "absent")
@@ -116,7 +116,7 @@ def test_wrong_input_gets_one_sentence(miniature: Path, miniature_run: Path, tmp
     assert "not a folder of recorded answers" in wrong(*replay, tmp_path / "absent")
     assert "a folder for each metric" in wrong(*replay, miniature)
     assert "did you mean 'Keeper'" in wrong(*replay, answers, "--model", "keeper")
-    assert not run.exists(), "nothing was begun"
+    assert not run.exists(), "no run was created"
     for option, sentence in (
         (("--weights", "FI=1"), "no metric 'FI'; did you mean 'IF'"),
         (("--weights", "IF"), "METRIC=NUMBER"),
@@ -144,7 +144,7 @@ def test_wrong_input_gets_one_sentence(miniature: Path, miniature_run: Path, tmp
     assert "no file of model 'Keeper'" in wrong(*replay, tmp_path / "strange")
 
 
-def test_a_broken_file_among_many_is_named_and_the_rest_is_done(tmp_path: Path) -> None:
+def test_a_broken_file_is_named_and_the_others_are_used(tmp_path: Path) -> None:
     write_miniature(tmp_path, samples=9)
     (tmp_path / "answers" / "VQ" / "Keeper" / "mini_001.json").write_text("{")
     (tmp_path / "bench" / "questions_all" / "IF" / "mini_002.json").write_text("{")
@@ -156,7 +156,7 @@ def test_a_broken_file_among_many_is_named_and_the_rest_is_done(tmp_path: Path) 
     assert found["IF"]["total"] == 40
 
 
-def test_hostile_names_are_shown_not_obeyed(tmp_path: Path) -> None:
+def test_hostile_names_are_escaped(tmp_path: Path) -> None:
     name = "evil\x1b[31m[bold]|<script>"
     write_miniature(tmp_path, samples=9, models={name: (1, 1, 1), "Good": (0.5, 0.5, 0.5)})
     run = tmp_path / "run"
@@ -169,7 +169,7 @@ def test_hostile_names_are_shown_not_obeyed(tmp_path: Path) -> None:
     assert "\x1b" not in right("score", run, "--csv") + right("score", run, "--json")
 
 
-def test_demo_never_overwrites_what_it_did_not_make(tmp_path: Path) -> None:
+def test_demo_never_overwrites_other_files(tmp_path: Path) -> None:
     write_miniature(tmp_path / "CREval", samples=9)
     before = (tmp_path / "CREval" / "bench" / "instruction.json").read_bytes()
     assert "has other files" in wrong("demo", "--out", tmp_path / "CREval")
@@ -181,7 +181,7 @@ def test_a_model_named_twice_counts_once(miniature_run: Path) -> None:
     assert len(found["differences"]) == 1
 
 
-def test_a_terminal_that_knows_few_characters_is_served(miniature_run: Path) -> None:
+def test_output_in_an_ascii_terminal(miniature_run: Path) -> None:
     command = [sys.executable, "-m", "creval", "score", str(miniature_run)]
     environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
     done = subprocess.run(command, capture_output=True, encoding="ascii", env=environment, check=False)
@@ -189,7 +189,7 @@ def test_a_terminal_that_knows_few_characters_is_served(miniature_run: Path) -> 
     assert "Keeper" in done.stdout
 
 
-def test_names_that_are_too_long_get_a_sentence() -> None:
+def test_file_names_that_are_too_long_are_errors() -> None:
     assert "too long" in wrong("bench", "x" * 300)
     assert "too long" in wrong("score", "x" * 300)
 
@@ -203,18 +203,18 @@ def test_build_touchstone(tmp_path: Path) -> None:
     assert "No such command" in wrong("build", "towerstone", "--out", tmp_path / "x")
 
 
-def test_what_the_numbers_mean(demo: Path, tmp_path: Path) -> None:
-    """Each command says a sentence, prints a table, and with --json all of it."""
+def test_analysis_commands(demo: Path, tmp_path: Path) -> None:
+    """Each command prints a sentence and a table, and everything with --json."""
     bench, edits, pixel, noisy = demo / "bench", demo / "edits", demo / "run", tmp_path / "noisy"
     folders = [edits / name for name in ("faithful", "lazy", "clumsy")]
     right("judge", bench, "--edits", *folders, "--judge", "noisy:0.8,0.8", "--repeat", "4", "--run", noisy)
     said = {
-        ("agree", pixel, noisy): "agree in",
+        ("agree", pixel, noisy): "agree on",
         ("agree", noisy): "repeat 1",
-        ("items", noisy): "worth a look",
+        ("items", noisy): "should be reviewed",
         ("sensitivity", pixel): "faithful is best at 4 : 4 : 2",
-        ("repeats", noisy, "--error", "2"): "A variation of 2 takes",
-        ("unchanged", pixel): "as they were, lazy: 100.0 %",
+        ("repeats", noisy, "--error", "2"): "Measurements needed for a variation of 2",
+        ("unchanged", pixel): "left some sources unchanged, lazy: 100.0 %",
     }
     for command, words in said.items():
         assert words in right(*command)
@@ -228,14 +228,14 @@ def test_what_the_numbers_mean(demo: Path, tmp_path: Path) -> None:
             ]
     (tmp_path / "human.csv").write_text("\n".join(rows))
     command = ("sensitivity", pixel, "--human", tmp_path / "human.csv")
-    assert "What people said of overall goes best with" in right(*command)
+    assert "agree best with people's ratings of overall" in right(*command)
     assert parsed(*command)["people"]["overall"]["most"] <= 1
     drawn = ("plot", pixel, "weights", "--human", tmp_path / "human.csv", "--out")
     right(*drawn, tmp_path / "weights.svg")
     assert "people's overall" in (tmp_path / "weights.svg").read_text()
     assert "go with weights" in wrong("plot", pixel, "plane", *drawn[3:], tmp_path / "x.svg")
     between = ("agree", pixel, "--human", tmp_path / "human.csv", "--by", "category")
-    assert "a and b agree in 0.0 % of 36 answers (Krippendorff's alpha -0.04" in right(*between)
+    assert "a and b agree on 0.0 % of 36 questions (Krippendorff's alpha -0.04" in right(*between)
     assert parsed(*between, "--distance", "ordinal")["distance"] == "ordinal"
     assert "--by needs a run" in wrong("agree", *between[2:])
     assert "give one or more runs" in wrong("agree")
@@ -254,7 +254,7 @@ def test_what_the_numbers_mean(demo: Path, tmp_path: Path) -> None:
     assert parsed(*asked, "--dry-run")["estimates"][0]["calls"] > 0
     found = parsed(*asked, "--until-decided", "best")
     assert found["reason"] == "out of samples"
-    assert "Who is best on S is not decided" in found["sentences"][0]
+    assert "The best model in S is not decided" in found["sentences"][0]
     assert found["answers"]["lazy"]["answered"] > 0
     assert "agreement needs two voices" in wrong("agree", pixel)
     assert "no level 'dimenson'; did you mean 'dimension'" in wrong("agree", pixel, noisy, "--by", "dimenson")
@@ -269,15 +269,15 @@ def test_calibrate_and_correct(demo: Path, tmp_path: Path) -> None:
     assert "calls" in planned.stderr
     assert not out.exists()
     said = right(*asked)
-    assert "questions whose answer is known" in said
-    assert "obeys what is written" not in said
+    assert "questions with known answers" in said
+    assert "follows instructions written inside" not in said
     found = json.loads(out.read_text())
     assert found["judge"] == "noisy:0.9,0.8"
     assert "Can noisy:0.9,0.8 be trusted?" in out.with_suffix(".html").read_text()
     assert set(found["variants"]) == {"swapped", "re-encoded", "halved", "reworded", "ordered"}
     assert found["variants"]["reworded"]["to_yes"] == 0
     again = creval(*asked)
-    assert "0 calls" in again.stderr, "nothing is asked twice"
+    assert "0 calls" in again.stderr, "no question is asked twice"
     run = demo / "run"
     assert "corrected" in right("score", run, "--correct", out)
     cells = parsed("score", run, "--correct", out)["corrected"]
@@ -290,7 +290,7 @@ def test_report(miniature_run: Path, tmp_path: Path) -> None:
     out = tmp_path / "new" / "page.html"
     right("report", miniature_run, "--out", out)
     page = out.read_text(encoding="utf-8")
-    assert "Where models are furthest apart" in page
+    assert "Largest differences between models" in page
     kept = (miniature_run / "creval.db").read_bytes()
     assert "ends in .html" in wrong("report", miniature_run, "--out", miniature_run / "creval.db")
     assert "is a folder" in wrong("report", miniature_run, "--out", tmp_path)
@@ -311,7 +311,7 @@ def test_help_and_no_arguments() -> None:
 
 
 def into_closed_pipe(*arguments: str | Path, also_errors: bool = False, **env: str) -> tuple[int, str]:
-    """The status of a command whose output nobody reads, and what it says on standard error."""
+    """Return the exit status and standard error of a command that writes into a closed pipe."""
     reading, writing = os.pipe()
     os.close(reading)
     command = [sys.executable, "-m", "creval", *map(str, arguments)]
@@ -321,7 +321,7 @@ def into_closed_pipe(*arguments: str | Path, also_errors: bool = False, **env: s
     return done.returncode, done.stderr or ""
 
 
-def test_a_reader_that_leaves_early_ends_a_command_quietly(miniature: Path, miniature_run: Path) -> None:
+def test_a_closed_pipe_ends_a_command_quietly(miniature: Path, miniature_run: Path) -> None:
     for arguments in (
         ["score", miniature_run],
         ["score", miniature_run, "--by", "sample", "--csv"],
@@ -333,17 +333,17 @@ def test_a_reader_that_leaves_early_ends_a_command_quietly(miniature: Path, mini
     assert into_closed_pipe("score", miniature_run / "none", also_errors=True) == (2, "")
 
 
-def test_a_reader_that_takes_the_beginning_gets_it(miniature_run: Path) -> None:
+def test_a_pipe_that_is_closed_early_gets_the_first_line(miniature_run: Path) -> None:
     command = f"{sys.executable} -m creval score {miniature_run} --by sample --csv | head -1"
     done = subprocess.run(command, shell=True, capture_output=True, text=True, check=False)
     assert done.stdout.startswith("level,group")
     assert done.stderr == ""
 
 
-def test_output_that_is_closed_from_the_start_or_cannot_be_written(miniature_run: Path) -> None:
+def test_closed_or_full_standard_output(miniature_run: Path) -> None:
     creval = f"{sys.executable} -m creval"
     for command, status, said in (
-        (f"{creval} score {miniature_run} >&-", 0, "answered.\n"),
+        (f"{creval} score {miniature_run} >&-", 0, "have an answer.\n"),
         (f"{creval} score {miniature_run} >/dev/full", 2, "creval: No space left on device.\n"),
     ):
         done = subprocess.run(command, shell=True, capture_output=True, text=True, check=False)
@@ -352,7 +352,7 @@ def test_output_that_is_closed_from_the_start_or_cannot_be_written(miniature_run
         assert "Traceback" not in done.stderr
 
 
-def test_ctrl_c_says_that_it_stopped(tmp_path: Path) -> None:
+def test_ctrl_c_stops_with_a_message(tmp_path: Path) -> None:
     write_miniature(tmp_path, samples=9)
     script = (
         "import os, signal, creval.judging.replay_run as r\n"

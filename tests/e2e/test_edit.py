@@ -1,4 +1,4 @@
-"""`creval edit` as a user runs it: strategies side by side, interrupts, and wrong words."""
+"""Tests of `creval edit` on the command line: strategies, interrupts, and wrong usage."""
 
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ def fake() -> Iterator[str]:
         yield f"openai:fake@{url}/v1"
 
 
-def test_one_model_in_three_ways(bench: Path, tmp_path: Path) -> None:
-    """An editor that forgets half of a long list does better with one thing at a time."""
+def test_one_editor_with_three_strategies(bench: Path, tmp_path: Path) -> None:
+    """An editor that omits half of a long instruction is better with one step at a time."""
     editor = "touchstone:forgetful"
     made: dict[str, Any] = {}
     for name, more in (
@@ -66,7 +66,7 @@ def test_one_model_in_three_ways(bench: Path, tmp_path: Path) -> None:
     assert direct < best < sequential == 100
 
 
-def test_with_a_plan_and_with_a_program(bench: Path, tmp_path: Path, fake: str) -> None:
+def test_a_plan_and_a_command_editor(bench: Path, tmp_path: Path, fake: str) -> None:
     program = tmp_path / "mine.py"
     program.write_text(
         "import shutil, sys\n"
@@ -99,7 +99,7 @@ def test_with_a_plan_and_with_a_program(bench: Path, tmp_path: Path, fake: str) 
     assert json.loads(creval(*edit, "--json").stdout)["calls"] == 0
 
 
-def test_an_interrupt_is_taken_kindly(bench: Path, tmp_path: Path) -> None:
+def test_an_interrupted_command_can_be_resumed(bench: Path, tmp_path: Path) -> None:
     slow = (
         f"command:{sys.executable} -c 'import time, shutil, sys; time.sleep(0.3); "
         "shutil.copyfile(sys.argv[1], sys.argv[2])' {source} {output}"
@@ -113,7 +113,7 @@ def test_an_interrupt_is_taken_kindly(bench: Path, tmp_path: Path) -> None:
     assert on.returncode == 130
     assert "everything made so far is stored. Repeat the command to resume" in said
     there = len(list((tmp_path / "M").glob("*.png")))
-    assert 1 <= there < 9, "what was made lies under its name"
+    assert 1 <= there < 9, "finished edits are stored under their names"
     found = json.loads(creval(*edit[3:], "--json").stdout)
     assert (found["statuses"], found["cached"]) == ({"done": 9}, there)
 
@@ -136,7 +136,9 @@ def test_an_interrupt_is_taken_kindly(bench: Path, tmp_path: Path) -> None:
         (["--editor", "python:no.module:f"], "cannot be imported"),
     ],
 )
-def test_wrong_words(bench: Path, tmp_path: Path, given: list[str], said: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_wrong_usage_is_an_error(
+    bench: Path, tmp_path: Path, given: list[str], said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     done = creval("edit", bench, *given, "--out", tmp_path / "M", status=2)
     assert said in done.stderr
@@ -162,20 +164,22 @@ def fails(source, instruction):
 """
 
 
-def test_what_a_function_does_to_its_process(bench: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_functions_that_end_or_change_their_process(
+    bench: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     Path("mine.py").write_text(USER_CODE)
     edit = ["edit", bench, "--limit", "1", "--editor"]
     done = in_process(*edit, "python:mine:leaves", "--out", "leaves")
-    assert done.returncode == 1, "no image is no success"
+    assert done.returncode == 1, "a missing image is a failure"
     assert "the function failed: its process ended (exit status 0)" in done.stderr
     assert in_process(*edit, "python:mine:moves", "--out", "moves").returncode == 0
     assert len(list(Path("moves").glob("*.png"))) == 1
     assert in_process(*edit, "python:mine:fails", "--out", "fails").returncode == 1
-    assert Path("tries").read_text() == "xx", "what fails twice in the same way is not tried a third time"
+    assert Path("tries").read_text() == "xx", "after two equal failures there is no third try"
 
 
-def test_an_instruction_that_begins_with_a_dash_reaches_a_program(bench: Path, tmp_path: Path) -> None:
+def test_an_instruction_that_starts_with_a_dash_reaches_a_program(bench: Path, tmp_path: Path) -> None:
     program = tmp_path / "edit.py"
     program.write_text(
         "import argparse, shutil\n"

@@ -1,4 +1,4 @@
-"""`creval edit` through each provider's protocol: two hundred samples, faults, and kills."""
+"""Tests of `creval edit` with each remote provider: 200 samples, faults, and kills."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ TRUNCATED: dict[str, Answer] = {
 
 
 def faulty(kind: str) -> Provider:
-    """A server of which a fifth of the answers, and of the files where it serves files, are bad."""
+    """Return a server with a fifth of faulty responses, and of faulty files if it serves files."""
     server = SERVERS[kind]()
     page = web.Response
     bad = [
@@ -116,7 +116,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("kind", SERVERS)
-def test_every_edit_is_there_or_says_why(kind: str, folder: Path, tmp_path: Path) -> None:
+def test_every_edit_is_done_or_has_a_reason(kind: str, folder: Path, tmp_path: Path) -> None:
     server, out = faulty(kind), tmp_path / "M"
     environment = {**os.environ, "CREVAL_API_KEY": KEY}
     with serving(server.app()) as base:
@@ -147,7 +147,7 @@ def test_every_edit_is_there_or_says_why(kind: str, folder: Path, tmp_path: Path
     for name, edit in edits.items():
         there = list(out.glob(f"{name}.*"))
         assert len(there) == (str(edit.status) == "done"), name
-    # What was in flight is bought again, and a file that cannot be had in three tries.
+    # In-flight calls are paid again, and results whose file cannot be downloaded in three tries.
     spoilt = 0 if kind in TRUNCATED else 12
     assert sold <= made["done"] + kills * AT_ONCE + spoilt
     assert json.loads(again.stdout)["cached"] >= made["done"]

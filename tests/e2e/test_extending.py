@@ -1,4 +1,4 @@
-"""What other packages and notebooks add is listed and used as what creval ships."""
+"""Tests that extensions from packages and notebooks are listed and used like built-in ones."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def write_sketches(folder: Path, file: str = "sketches.json") -> Path:
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder into which pip has installed the package."""
+    """Return the folder into which pip installed the package."""
     where = tmp_path_factory.mktemp("site")
     copy = tmp_path_factory.mktemp("source") / "package"
     files = [path for path in PACKAGE.rglob("*") if path.suffix in (".py", ".toml")]
@@ -56,7 +56,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return where
 
 
-def test_a_package_that_is_installed(site: Path, tmp_path: Path) -> None:
+def test_an_installed_package(site: Path, tmp_path: Path) -> None:
     def run(*arguments: object) -> str:
         path = os.pathsep.join([str(site), *filter(None, [os.environ.get("PYTHONPATH")])])
         done = subprocess.run(
@@ -115,7 +115,7 @@ def test_a_package_that_is_installed(site: Path, tmp_path: Path) -> None:
 
 @pytest.fixture
 def fresh_registries() -> Iterator[None]:
-    """What a test registers is gone after it."""
+    """Undo all registrations after a test."""
     before = [dict(one._registered) for one in registry.REGISTRIES]
     yield
     for one, held in zip(registry.REGISTRIES, before, strict=True):
@@ -152,7 +152,7 @@ def test_one_file_with_decorators(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("fresh_registries")
-def test_objects_in_the_place_of_names(tmp_path: Path) -> None:
+def test_objects_instead_of_names(tmp_path: Path) -> None:
     (code,) = python_blocks("howto/extending")
     made: dict[str, Any] = {"__name__": "posters"}
     exec(compile(code, "posters.py", "exec"), made)

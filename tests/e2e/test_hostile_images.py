@@ -1,4 +1,4 @@
-"""A folder of edits that somebody else made, through the commands: nothing hangs, grows, or leaves the folder."""
+"""Tests of commands on a folder of hostile files: bounded time and memory, and no access outside the folder."""
 
 from __future__ import annotations
 
@@ -18,11 +18,12 @@ from tests.serving import serving
 
 LINUX = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
 MEGABYTES = 500
+SECONDS = 30  # CPU time
 
 
 @pytest.fixture(scope="module")
 def bench(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A benchmark with a model's edits, each of them hostile but for the first three."""
+    """Return a benchmark with edits of a model, all hostile except the first three."""
     folder = tmp_path_factory.mktemp("hostile")
     kinds = [*REFUSED.values(), *TAKEN.values()]
     write_miniature(folder, samples=len(kinds) + 4, seed=1, models={"Good": (0.9, 0.9, 0.9)})
@@ -51,17 +52,17 @@ def test_hostile_edits_are_judged_measured_and_shown(bench: Path, tmp_path: Path
             ["measure", "l1_src,colorfulness", "--bench", bench, "--edits", *edits],
             ["report", run, "--out", tmp_path / "report.html", "--samples", "40"],
         ]
-        # In one process, which would take a second each time to start.
+        # In one process, because starting one takes a second.
         code = "from tests.commands import creval; [print(creval(*c)) for c in eval(sys.argv[1])]"
         memory, seconds, said = measured(code, [list(map(str, command)) for command in commands])
     assert "Traceback" not in said
     assert said.count("returncode=") == len(commands)
-    assert (memory < MEGABYTES, seconds < 60) == (True, True), f"{memory} MB, {seconds:.0f} s"
+    assert (memory < MEGABYTES, seconds < SECONDS) == (True, True), f"{memory} MB, {seconds:.0f} s"
     assert "it is a pipe, not a file" in said
     assert "Hostile" in creval("score", run).stdout
 
 
-def test_links_out_of_the_folder_end_the_command(bench: Path, tmp_path: Path) -> None:
+def test_links_out_of_the_folder_are_errors(bench: Path, tmp_path: Path) -> None:
     edits, private = tmp_path / "Mine", tmp_path / "private.png"
     shutil.copytree(bench / "edits" / "Good", edits)
     image = next(edits.iterdir())
@@ -77,7 +78,7 @@ def test_links_out_of_the_folder_end_the_command(bench: Path, tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("given", ["/dev/zero", "pipe.json", "x" * 300 + ".json"])
-def test_files_that_are_none_are_not_waited_for(bench: Path, miniature_run: Path, tmp_path: Path, given: str) -> None:
+def test_devices_and_pipes_are_not_read(bench: Path, miniature_run: Path, tmp_path: Path, given: str) -> None:
     os.mkfifo(tmp_path / "pipe.json")
     file, nobody = tmp_path / given, "openai:none@http://127.0.0.1:9/v1"
     folders = ("--images", bench / "bench" / "image", "--out", tmp_path / "out")

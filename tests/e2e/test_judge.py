@@ -1,4 +1,4 @@
-"""`creval judge` as a user runs it: killed, interrupted, faulty, hostile."""
+"""Tests of `creval judge` on the command line: complete, killed, interrupted, and with faulty or hostile servers."""
 
 from __future__ import annotations
 
@@ -24,6 +24,7 @@ from miniature import write_miniature
 from tests.benchmarks.complexbench_edit.release_files import write_release
 from tests.commands import creval as in_process
 from tests.databases import edit_database
+from tests.processes import Running
 from tests.serving import serving
 
 KEY = "sk-very-secret-0123456789"
@@ -55,7 +56,7 @@ def served() -> Iterator[tuple[FakeServer, str]]:
         yield server, url
 
 
-def test_the_whole_way(miniature: Path, tmp_path: Path, served: tuple[FakeServer, str]) -> None:
+def test_estimate_judge_and_score(miniature: Path, tmp_path: Path, served: tuple[FakeServer, str]) -> None:
     server, url = served
     careful, keeper = miniature / "edits" / "Careful", miniature / "edits" / "Keeper"
     spec = f"openai:fake@{url}/v1"
@@ -90,11 +91,11 @@ def test_a_question_that_is_never_answered(miniature: Path, tmp_path: Path) -> N
         assert allowed.returncode == 0
     score = creval("score", run)
     assert "80.0 %" in score.stdout
-    assert "2 questions without an answer" in score.stderr
+    assert "2 unanswered questions are left out" in score.stderr
 
 
-def test_what_is_measured_without_a_judge_beside_answers(tmp_path: Path, served: tuple[FakeServer, str]) -> None:
-    """The answers are counted as they were given: each question was asked twice."""
+def test_metrics_are_measured_in_a_run_with_answers(tmp_path: Path, served: tuple[FakeServer, str]) -> None:
+    """Answers to repeated questions are counted one by one."""
     bench, edits, run = write_release(tmp_path / "bench", each=1), tmp_path / "M", tmp_path / "run"
     for sample in open_benchmark(bench).dataset.samples:
         assert sample.source is not None
@@ -113,54 +114,50 @@ def test_what_is_measured_without_a_judge_beside_answers(tmp_path: Path, served:
     assert "calls" not in measured.stderr
 
 
-def test_killed_ten_times_it_ends_with_the_same_verdicts(miniature: Path, tmp_path: Path) -> None:
+def test_a_run_killed_ten_times_ends_with_the_same_verdicts(miniature: Path, tmp_path: Path) -> None:
     at_once = 8
     calm = FakeServer()
     with serving(calm.app()) as url:
         given = judge(miniature, url, tmp_path / "calm", "--ask", "question")
-        assert creval(*given, "--concurrency", str(at_once)).returncode == 0
+        assert in_process(*given, "--concurrency", at_once).returncode == 0
     calls = calm.stats["requests"]
     server = FakeServer(latency=0.1)
     chance = random.Random(7)
     with serving(server.app()) as url:
-        given = judge(miniature, url, tmp_path / "run", "--ask", "question")
-        given += ["--concurrency", str(at_once)]
+        given = judge(miniature, url, tmp_path / "run", "--ask", "question", "--concurrency", str(at_once))
         for _ in range(10):
             before = server.stats["requests"]
-            process = subprocess.Popen(command(*given), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-            while server.stats["requests"] <= before and process.poll() is None:
-                time.sleep(0.01)
+            running = Running(*given)
+            running.wait_while(lambda before=before: server.stats["requests"] <= before)  # type: ignore[misc]
             time.sleep(chance.uniform(0, 0.4))
-            process.send_signal(signal.SIGKILL)
-            process.wait()
-        assert server.stats["requests"] < calls, "it was never through before it was killed"
-        last = creval(*given)
+            running.kill()
+        assert server.stats["requests"] < calls, "the run was not complete when it was killed"
+        last = in_process(*given)
         assert last.returncode == 0, last.stderr
     assert verdicts(tmp_path / "run") == verdicts(tmp_path / "calm")
     assert server.stats["requests"] <= calls + 10 * at_once
 
 
-def test_an_interrupt_lets_calls_under_way_finish(miniature: Path, tmp_path: Path) -> None:
+def test_an_interrupt_lets_in_flight_calls_finish(miniature: Path, tmp_path: Path) -> None:
     server = FakeServer(latency=0.3)
     run = tmp_path / "run"
     with serving(server.app()) as url:
         given = judge(miniature, url, run, "--ask", "question", "--concurrency", "8")
         given += ["--limit", "5"]
-        process = subprocess.Popen(command(*given), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        while server.stats["requests"] < 20:
-            time.sleep(0.01)
-        process.send_signal(signal.SIGINT)
-        _, err = process.communicate(timeout=20)
-        assert process.returncode == 130, err
+        running = Running(*given)
+        running.wait_while(lambda: server.stats["requests"] < 20)
+        running.interrupt()
+        status, err = running.end()
+        assert status == 130, err
         assert "Repeat the command to resume" in err
         assert "Traceback" not in err
         asked = server.stats["requests"]
-        assert len(verdicts(run)) == asked, "every call that was made is kept"
+        assert len(verdicts(run)) == asked, "the answer to every call is stored"
         assert creval(*given).returncode == 0
         assert server.stats["requests"] == 75
 
 
-def test_two_at_once_on_one_folder(miniature: Path, tmp_path: Path) -> None:
+def test_two_processes_cannot_write_one_run(miniature: Path, tmp_path: Path) -> None:
     server = FakeServer(latency=0.3)
     with serving(server.app()) as url:
         given = judge(miniature, url, tmp_path / "run", "--concurrency", "4")
@@ -173,7 +170,7 @@ def test_two_at_once_on_one_folder(miniature: Path, tmp_path: Path) -> None:
         assert first.wait() == 0
 
 
-def test_the_key_is_nowhere(miniature: Path, tmp_path: Path) -> None:
+def test_the_api_key_is_never_written(miniature: Path, tmp_path: Path) -> None:
     server = FakeServer(fault_rate=0.2, fault_kinds=[kind for kind in FAULT_KINDS if kind != "timeout"])
     env = {"CREVAL_API_KEY": KEY, "OPENAI_API_KEY": KEY}
     run = tmp_path / "run"
@@ -190,7 +187,7 @@ def test_the_key_is_nowhere(miniature: Path, tmp_path: Path) -> None:
     assert not any(KEY in text for text in seen)
 
 
-def test_a_server_that_claims_to_be_free_does_not_lift_a_budget(miniature: Path, tmp_path: Path) -> None:
+def test_a_budget_holds_if_the_server_reports_zero_cost(miniature: Path, tmp_path: Path) -> None:
     said = {"choices": [{"message": {"content": "Yes"}}], "usage": {"prompt_tokens": 0, "cost": 0}}
     calls = []
 
@@ -211,7 +208,7 @@ def test_a_server_that_claims_to_be_free_does_not_lift_a_budget(miniature: Path,
 
 
 def test_three_hundred_samples_with_every_fault(tmp_path: Path) -> None:
-    """Three in ten replies are faulty; all is answered, in at most 1.6 times the calls."""
+    """30 % of the replies are faulty. All questions are answered with at most 1.6 times the calls."""
     bench = write_miniature(tmp_path / "bench", samples=300, models={"Only": (0.8, 0.8, 0.8)})
     server = FakeServer(fault_rate=0.3, stall_seconds=2.0)
     run = tmp_path / "run"
@@ -250,7 +247,7 @@ def test_a_local_model(miniature: Path, tmp_path: Path) -> None:
         "--retries",
         "0",
     )
-    # Random weights answer nothing, and that is what the run says.
+    # A model with random weights answers no question, and the run reports that.
     assert done.returncode == 1, done.stderr
     assert "5 of 5 answers are missing" in done.stderr
 
@@ -284,15 +281,13 @@ def test_wrong_usage(miniature: Path, tmp_path: Path, more: list[str], sentence:
     assert "Traceback" not in done.stderr
 
 
-def test_prompts_can_be_copied_changed_and_used(
-    miniature: Path, tmp_path: Path, served: tuple[FakeServer, str]
-) -> None:
+def test_prompts_can_be_copied_and_modified(miniature: Path, tmp_path: Path, served: tuple[FakeServer, str]) -> None:
     _, url = served
     mine = tmp_path / "mine"
     assert "judge@" in creval("prompts").stdout
     assert "{{questions}}" in creval("prompts", "judge").stdout
     assert creval("prompts", "--out", mine).returncode == 0
-    assert creval("prompts", "--out", mine).returncode == 2, "nothing is overwritten"
+    assert creval("prompts", "--out", mine).returncode == 2, "existing files are not overwritten"
     text = (mine / "judge.md").read_text()
     (mine / "judge.md").write_text(text.replace("Look closely", "Look very closely"))
     run = tmp_path / "run"
@@ -303,7 +298,7 @@ def test_prompts_can_be_copied_changed_and_used(
     assert "another version of the prompt" in other.stderr
 
 
-def test_the_rehearsal_server() -> None:
+def test_the_fake_server() -> None:
     given = command("fake-server", "--port", "0", "--latency", "1", "--seed", "3")
     with subprocess.Popen(given, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None

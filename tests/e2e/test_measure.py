@@ -1,4 +1,4 @@
-"""`creval metrics` and `creval measure`, as a user types them."""
+"""Tests of `creval metrics` and `creval measure` on the command line."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.metrics.images import drawn, noise, slope
 from tests.metrics.tiny import write_clip
 
 
-def test_gauges_are_listed_with_what_they_take() -> None:
+def test_metrics_are_listed_with_their_requirements() -> None:
     shown = right("gauges")
     found = {gauge["name"]: gauge for gauge in parsed("gauges")["gauges"]}
     assert list(found) == list(registry.metrics.names())
@@ -30,11 +30,11 @@ def test_gauges_are_listed_with_what_they_take() -> None:
     assert found["ssim"]["ready"]
     assert found["ssim"]["to_do"] == []
     assert "Noncommercial" in found["imaging"]["licence"]
-    assert not found["aesthetic"]["ready"], "its head must be given"
+    assert not found["aesthetic"]["ready"], "its weights file must be given"
     assert any("aesthetic=FILE" in line for line in found["aesthetic"]["to_do"])
 
 
-def test_every_model_that_can_be_chosen_is_known() -> None:
+def test_every_replaceable_model_has_a_slot() -> None:
     cards = [image_metric_class(name).info for name in registry.metrics.names()]
     uses = {model.slot for card in cards for model in card.models if model.origin != "shipped"}
     assert uses == set(MODEL_SLOTS)
@@ -61,7 +61,7 @@ def test_two_images(pair: tuple[Path, Path], tmp_path: Path) -> None:
     assert parsed("measure", "colorfulness", pair[1])["colorfulness"] > 0
 
 
-def test_captions_and_a_model_of_ones_own(pair: tuple[Path, Path], tmp_path: Path) -> None:
+def test_captions_and_a_custom_model(pair: tuple[Path, Path], tmp_path: Path) -> None:
     pytest.importorskip("transformers")
     model = f"clip={write_clip(tmp_path / 'clip')}"
     found = parsed(
@@ -81,7 +81,7 @@ def test_captions_and_a_model_of_ones_own(pair: tuple[Path, Path], tmp_path: Pat
     assert "clip_cap not measured: the sample has no caption of the target" in without.stderr
 
 
-def test_what_one_gauge_cannot_measure_leaves_the_others(pair: tuple[Path, Path]) -> None:
+def test_a_metric_that_fails_does_not_stop_the_others(pair: tuple[Path, Path]) -> None:
     done = creval("measure", "ssim,clip_cap,l1_src", *pair)
     assert done.returncode == 0
     assert [line.split()[0] for line in done.stdout.splitlines()] == ["ssim", "l1_src"]
@@ -95,7 +95,7 @@ def test_what_one_gauge_cannot_measure_leaves_the_others(pair: tuple[Path, Path]
     assert set(json.loads(nothing.stdout)) == {"unmeasured"}
 
 
-def test_what_is_gone_is_seen_against_the_source(pair: tuple[Path, Path], tmp_path: Path) -> None:
+def test_removed_text_is_compared_with_the_source(pair: tuple[Path, Path], tmp_path: Path) -> None:
     pytest.importorskip("rapidocr")
     sign = drawn(tmp_path / "sign.png", "OPEN")
     asked = ("--wanted", "open", "--removed", "closed")
@@ -134,7 +134,7 @@ def test_a_benchmarks_edits(miniature: Path, tmp_path: Path) -> None:
     assert len(json.loads(rows.read_text(encoding="utf-8"))) == len(folders) * 2
 
 
-def test_what_models_made_is_kept_where_one_says(miniature: Path, tmp_path: Path) -> None:
+def test_features_are_stored_in_the_given_run(miniature: Path, tmp_path: Path) -> None:
     pytest.importorskip("transformers")
     model = f"clip={write_clip(tmp_path / 'clip')}"
     keeper, run = miniature / "edits" / "Keeper", tmp_path / "run"
@@ -145,17 +145,17 @@ def test_what_models_made_is_kept_where_one_says(miniature: Path, tmp_path: Path
     assert parsed(*command) == first
 
 
-def test_what_cannot_be_measured_is_said_and_is_no_score(miniature: Path) -> None:
+def test_failed_measurements_are_reported_without_a_score(miniature: Path) -> None:
     keeper = miniature / "edits" / "Keeper"
     done = creval("measure", "clip_dir,l1_src", "--bench", miniature, "--edits", keeper)
     assert done.returncode == 0
-    assert "clip_dir: 18 edits not measured: the sample has no caption of the source" in done.stderr
+    assert "clip_dir: not measured for 18 edits: the sample has no caption of the source" in done.stderr
     assert "clip_dir" not in done.stdout
     nothing = creval("measure", "clip_dir", "--bench", miniature, "--edits", keeper)
     assert nothing.returncode == 1
 
 
-def test_wrong_input_gets_one_sentence(pair: tuple[Path, Path], miniature: Path) -> None:
+def test_wrong_input_is_one_error_message(pair: tuple[Path, Path], miniature: Path) -> None:
     keeper = miniature / "edits" / "Keeper"
     edits = ("--bench", miniature, "--edits", keeper)
     assert "did you mean 'ssim'" in wrong("measure", "sim", *pair)
@@ -169,11 +169,11 @@ def test_wrong_input_gets_one_sentence(pair: tuple[Path, Path], miniature: Path)
     assert "none of the chosen metrics uses this model" in wrong("measure", "ssim", *edits, "--gauge", "clip=x")
     assert "USE=MODEL" in wrong("measure", "ssim", *edits, "--gauge", "clip")
     words = pair[0].with_name("words.png")
-    words.write_text("no picture")
+    words.write_text("not an image")
     assert "words.png" in wrong("measure", "colorfulness", words, pair[0])
 
 
-def test_an_option_that_would_be_passed_over_is_refused(pair: tuple[Path, Path], miniature: Path) -> None:
+def test_an_option_without_effect_is_refused(pair: tuple[Path, Path], miniature: Path) -> None:
     edits = ("--bench", miniature, "--edits", miniature / "edits" / "Keeper")
     for option in (("--out", "x.csv"), ("--run", "run"), ("--limit", "3")):
         assert f"{option[0]} can only be used with --edits" in wrong("measure", "ssim", *pair, *option)
@@ -181,7 +181,7 @@ def test_an_option_that_would_be_passed_over_is_refused(pair: tuple[Path, Path],
         assert f"{name} can only be used with one or two images" in wrong("measure", "ssim", *edits, name, pair[0])
 
 
-def test_what_is_named_empty_is_refused(pair: tuple[Path, Path], miniature: Path) -> None:
+def test_empty_option_values_are_refused(pair: tuple[Path, Path], miniature: Path) -> None:
     edits = ("--bench", miniature, "--edits", miniature / "edits" / "Keeper")
     assert "--mask takes a file name" in wrong("measure", "l1_src", *pair, "--mask", "")
     assert "--run takes the name of a folder" in wrong("measure", "ssim", *edits, "--run", "")
@@ -190,7 +190,7 @@ def test_what_is_named_empty_is_refused(pair: tuple[Path, Path], miniature: Path
     assert "--removed takes a text" in removed
 
 
-def test_a_place_to_write_is_tried_before_anything_is_measured(
+def test_output_files_are_checked_before_anything_is_measured(
     miniature: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def measured(*_: object, **__: object) -> None:

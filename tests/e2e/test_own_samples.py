@@ -1,4 +1,4 @@
-"""One's own samples from a table to a report, as README and docs/howto/own-samples.md show it."""
+"""Tests of own samples from a table to a report, with the commands of README and docs/howto/own-samples.md."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def write_edits(folder: Path, samples: list[str]) -> None:
 
 
 def commands(page: Path, heading: str) -> list[list[str]]:
-    """The commands of the first block of a section."""
+    """Return the commands of the first block of a section."""
     section = page.read_text(encoding="utf-8").split(f"\n## {heading}\n")[1]
     block = re.findall(r"^```console\n(.*?)^```", section, re.MULTILINE | re.DOTALL)[0]
     return [shlex.split(line, comments=True)[1:] for line in block.splitlines() if line.startswith("creval ")]
@@ -56,7 +56,7 @@ def test_a_table_and_a_report_in_the_three_commands_of_the_readme(
     table = done[1].stdout
     assert re.search(r"ModelA +\S+ +100 %", table)
     assert "rain" in table
-    assert "On O, " in table
+    assert "In O, " in table
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
     assert "<title>mine: 2 models, judged by " in page
     assert "By weather" in page
@@ -119,7 +119,7 @@ def test_a_benchmark_with_if_questions_alone_needs_no_weights(tmp_path: Path, ju
         (scored.stdout + scored.stderr).split()
     )
     assert re.search(r"model +IF *\n", scored.stdout)
-    assert "On IF, " in scored.stdout
+    assert "In IF, " in scored.stdout
     compared = creval("compare", run, "ModelA", "ModelB")
     assert compared.returncode == 0, compared.stderr
     plotted = creval("plot", run, "forest", "--out", tmp_path / "forest.svg")
@@ -163,7 +163,7 @@ def test_a_name_is_the_title_everywhere(tmp_path: Path, judge: str) -> None:
     given = ("judge", folder, "--edits", tmp_path / "ModelA", "--judge", judge, "--run", run, "--protocol", "viescore")
     assert creval(*given).returncode == 0
     scored = creval("score", run)
-    assert "Cats & <rain> (own-samples), asked as viescore, judge" in " ".join((scored.stdout + scored.stderr).split())
+    assert "Cats & <rain> (own-samples), protocol viescore, judge" in " ".join((scored.stdout + scored.stderr).split())
     assert creval("report", run, "--out", tmp_path / "report.html").returncode == 0
     assert "<title>Cats &amp; &lt;rain&gt;: 1 model, judged by " in (tmp_path / "report.html").read_text()
     with looking_at(run) as client:
@@ -172,10 +172,10 @@ def test_a_name_is_the_title_everywhere(tmp_path: Path, judge: str) -> None:
     assert "Scores on Cats &amp; &lt;rain&gt; <small>protocol viescore</small>" in page
     assert creval("plot", run, "forest", "--out", tmp_path / "forest.svg").returncode == 0
     drawn = (tmp_path / "forest.svg").read_text()
-    assert "Cats &amp; &lt;rain&gt; (own-samples), asked as viescore" in drawn
+    assert "Cats &amp; &lt;rain&gt; (own-samples), protocol viescore" in drawn
 
 
-def test_what_the_page_shows_is_read_as_it_says(tmp_path: Path) -> None:
+def test_the_tables_of_the_page_are_read_as_documented(tmp_path: Path) -> None:
     page = (ROOT / "docs" / "howto" / "own-samples.md").read_text(encoding="utf-8")
     tables = re.findall(r"^```csv\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
     samples, questions = (next(table for table in tables if table.startswith(head)) for head in ("source,", "sample,"))
@@ -202,7 +202,7 @@ def test_what_the_page_shows_is_read_as_it_says(tmp_path: Path) -> None:
     assert (tmp_path / "new" / "questions.csv").is_file()
 
 
-def test_groups_of_one_name_are_told_apart_by_their_tags(tmp_path: Path, judge: str) -> None:
+def test_groups_with_equal_names_are_distinguished_by_their_tags(tmp_path: Path, judge: str) -> None:
     folder = tmp_path / "bench"
     folder.mkdir()
     rows = [f"p{n}.png,Make it red,{('yes', 'no')[n % 2]},{('no', 'yes')[n // 2 % 2]},{n % 2 + 1}" for n in range(8)]
@@ -220,6 +220,6 @@ def test_groups_of_one_name_are_told_apart_by_their_tags(tmp_path: Path, judge: 
         assert all(title in shown for title in titles[:4]), form
     assert "people: yes" in creval("compare", run, "ModelA", "ModelB").stdout
     refused = creval("score", run, "--by", "yes")
-    assert (refused.returncode, 'give "indoor: yes" or "people: yes"' in refused.stderr) == (2, True)
+    assert (refused.returncode, 'Use "indoor: yes" or "people: yes"' in refused.stderr) == (2, True)
     for name in ("people: yes", "1"):
         assert creval("score", run, "--by", name).returncode == 0

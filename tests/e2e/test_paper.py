@@ -1,4 +1,4 @@
-"""CREval on the authors' own answers: their scores exactly, the paper's tables to the decimal."""
+"""Tests of CREval on the authors' answers: their exact scores, and the paper's tables."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def run(release_run: Path) -> Iterator[Run]:
         yield opened
 
 
-def test_strictly_every_sample_has_the_authors_final_score(run: Run, release: Path) -> None:
+def test_strict_scores_equal_the_authors_final_scores(run: Run, release: Path) -> None:
     table = build_score_table(run, strict=True)
     assert sorted(table.models) == sorted(MODELS)
     compared = 0
@@ -40,7 +40,7 @@ def test_strictly_every_sample_has_the_authors_final_score(run: Run, release: Pa
 
 
 @pytest.mark.parametrize("group", TABLE_S1)
-def test_strictly_the_papers_table_s1_comes_out(run: Run, group: str) -> None:
+def test_strict_scores_reproduce_table_s1(run: Run, group: str) -> None:
     card = score(run, strict=True, subset="paper", resamples=100)
     for metric in ("IF", "VQ"):
         for model, theirs in zip(MODELS, TABLE_S1[group][metric], strict=True):
@@ -48,7 +48,7 @@ def test_strictly_the_papers_table_s1_comes_out(run: Run, group: str) -> None:
             assert ours == pytest.approx(theirs, abs=0.006), (model, group, metric)
 
 
-def test_with_repaired_references_the_papers_table_2_is_near(run: Run) -> None:
+def test_repaired_references_give_scores_close_to_table_2(run: Run) -> None:
     card = score(run, subset="paper", resamples=100)
     for place, model in enumerate(MODELS):
         assert card.cell(model, "S").value == pytest.approx(TABLE_2_S[model], abs=0.5)
@@ -57,7 +57,7 @@ def test_with_repaired_references_the_papers_table_2_is_near(run: Run) -> None:
     assert list(card.models) == sorted(MODELS, key=lambda model: -TABLE_2_S[model])
 
 
-def test_every_cell_says_what_it_rests_on(run: Run) -> None:
+def test_every_cell_counts_its_questions(run: Run) -> None:
     card = score(run, resamples=100)
     for model in MODELS:
         cell = card.cell(model, "S")
@@ -67,8 +67,8 @@ def test_every_cell_says_what_it_rests_on(run: Run) -> None:
     assert (strict.scored, strict.total) == (5798, 5798)
 
 
-def test_a_recording_with_gaps_is_scored_on_what_it_has(release: Path, tmp_path: Path) -> None:
-    """The second judge's answers: files with errors, files of other samples, one metric only."""
+def test_a_recording_with_gaps_is_scored_on_its_answers(release: Path, tmp_path: Path) -> None:
+    """Answers of the second judge: files with errors, files of other samples, and only one metric."""
     done = replay(open_benchmark(release), release / "answer_qwen", tmp_path)
     assert len(done.recording.unmatched) == 34
     assert len(done.unreadable_files) == 172
@@ -81,8 +81,8 @@ def test_a_recording_with_gaps_is_scored_on_what_it_has(release: Path, tmp_path:
     assert card.cell("OmniGen2", "S").value is None
 
 
-# What the authors' parser lost in the raw replies of two models and the replies do not hold either,
-# checked by hand: two questions have no text and were never asked, the others got no yes or no.
+# Questions without an answer from the authors' parser that have none in the raw replies either (checked by hand):
+# two questions have no text and were never asked, the others got neither yes nor no.
 NOT_IN_THE_REPLIES = {
     "VC/OmniGen2/1718672694.31025 Q6": "unaskable",
     "VC/OmniGen2/laion_3850159105832998427 Q4": "unaskable",
@@ -101,7 +101,7 @@ NOT_IN_THE_REPLIES = {
     "VQ/gpt-image-1/HQ-Edit_126_7 Q3": "Not Applicable",
     "VQ/gpt-image-1/laion_7023938192694487317 Q5": "Not applicable due to blurred face.",
 }
-# What the replies do hold, read by a person: the answers to these files' questions, in order.
+# Answers in the replies, read by a person, in the order of the questions of each file.
 SEVEN_YES = ", ".join(f"Q{n} Yes" for n in range(1, 8))
 READ_BY_HAND = {
     "IF/OmniGen2/HQ-Edit_114_91": "Q1 Yes",
@@ -130,7 +130,7 @@ READ_BY_HAND = {
 }
 
 
-def test_raw_replies_give_the_authors_answers_and_most_of_those_they_lost(release: Path) -> None:
+def test_raw_replies_give_the_authors_answers_and_most_of_the_lost_ones(release: Path) -> None:
     samples = {sample.id: sample for sample in open_benchmark(release).dataset.samples}
     counts: Counter[str] = Counter()
     lost: dict[str, str] = {}

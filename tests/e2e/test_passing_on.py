@@ -1,4 +1,4 @@
-"""`creval plot` and `creval export`, as a user types them."""
+"""Tests of `creval plot` and `creval export` on the command line."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.commands import creval, parsed, right, wrong
 
 
 @pytest.mark.parametrize(("kind", "suffix"), [("radar", "svg"), ("forest", "pdf"), ("weights", "png")])
-def test_plots_are_drawn_by_the_files_suffix(kind: str, suffix: str, miniature_run: Path, tmp_path: Path) -> None:
+def test_the_suffix_decides_the_format_of_a_plot(kind: str, suffix: str, miniature_run: Path, tmp_path: Path) -> None:
     out = tmp_path / "new" / f"{kind}.{suffix}"
     done = creval("plot", miniature_run, kind, "--out", out, "--resamples", "100")
     assert done.returncode == 0, done.stderr
@@ -29,7 +29,7 @@ def test_plots_are_drawn_by_the_files_suffix(kind: str, suffix: str, miniature_r
         assert "Keeper" in words
 
 
-def test_options_choose_what_is_drawn(miniature_run: Path, tmp_path: Path) -> None:
+def test_options_select_the_content_of_a_plot(miniature_run: Path, tmp_path: Path) -> None:
     out = tmp_path / "groups.svg"
     right(
         "plot",
@@ -53,7 +53,7 @@ def test_options_choose_what_is_drawn(miniature_run: Path, tmp_path: Path) -> No
     assert "Careful" not in words
 
 
-def test_what_cannot_be_drawn_is_a_sentence(miniature_run: Path, tmp_path: Path) -> None:
+def test_impossible_plots_are_errors(miniature_run: Path, tmp_path: Path) -> None:
     out = tmp_path / "plot.svg"
 
     def said(*arguments: str) -> str:
@@ -62,7 +62,7 @@ def test_what_cannot_be_drawn_is_a_sentence(miniature_run: Path, tmp_path: Path)
     assert "did you mean 'radar'? Known: radar, forest" in said("rader", "--out", str(out))
     assert "ends in .svg, .png or .pdf" in said("radar", "--out", str(tmp_path / "plot.doc"))
     assert "--repeat" in said("repeats", "--out", str(out))
-    assert "no levels of complexity" in said("complexity", "--out", str(out))
+    assert "no level `complexity`" in said("complexity", "--out", str(out))
     assert "--level goes with" in said("plane", "--level", "category", "--out", str(out))
     assert "--metrics goes with" in said("plane", "--metrics", "IF", "--out", str(out))
     assert "only --seed" in said("repeats", "--models", "Keeper", "--out", str(out))
@@ -83,10 +83,10 @@ def test_repeats_are_drawn(tmp_path: Path) -> None:
     assert "VQ: visual quality" in words
     right("export", tmp_path / "run", "--out", tmp_path / "out", "--resamples", "100")
     frame = polars.read_parquet(tmp_path / "out" / "verdicts.parquet")
-    assert sorted(set(frame["repeat"])) == list(range(8)), "each voice by itself"
+    assert sorted(set(frame["repeat"])) == list(range(8)), "each repeat has its own rows"
 
 
-def test_export_writes_what_score_says(miniature_run: Path, tmp_path: Path) -> None:
+def test_an_export_has_the_scores_of_creval_score(miniature_run: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     done = creval("export", miniature_run, "--out", out, "--resamples", "100")
     assert done.returncode == 0, done.stderr
@@ -97,4 +97,4 @@ def test_export_writes_what_score_says(miniature_run: Path, tmp_path: Path) -> N
             assert value == cells[model][group][metric]["value"]
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "thesis.tex").write_text("mine")
-    assert "holds other things" in wrong("export", miniature_run, "--out", tmp_path / "full")
+    assert "is not empty and is not an export" in wrong("export", miniature_run, "--out", tmp_path / "full")

@@ -1,4 +1,4 @@
-"""What is kept of runs, edits and benchmarks: who may read it, and that no secrets of commands are in it."""
+"""Tests that stored runs, edits and benchmarks have restricted permissions and contain no secrets of commands."""
 
 from __future__ import annotations
 
@@ -88,10 +88,10 @@ def test_secrets_in_commands_are_in_no_run_report_or_json(bench: Path, programs:
     assert "[hidden]" in str(read_stored_manifest(kept / "run")["judge"])
     check_hidden(kept, *said)
     again = [edit(bench, programs, kept / "good"), judge(bench, programs, kept / "run", kept / "good")]
-    assert [json.loads(done.stdout)["calls"] for done in again] == [0, 0], "nothing is asked for again"
+    assert [json.loads(done.stdout)["calls"] for done in again] == [0, 0], "no call is repeated"
 
 
-def test_secrets_in_settings_are_not_kept(bench: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_secrets_in_settings_are_not_stored(bench: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "mine.py").write_text("def edit(source, instruction, seed, api_key='', size=1):\n    return source\n")
     monkeypatch.chdir(tmp_path)
     out = tmp_path / "kept" / "mine"
@@ -102,7 +102,44 @@ def test_secrets_in_settings_are_not_kept(bench: Path, tmp_path: Path, monkeypat
     check_hidden(tmp_path / "kept", *done)
 
 
-def test_a_folder_from_before_goes_on_without_a_second_purchase(
+FAILING = f"""
+import os, sys
+MESSAGE = f"401 for {{os.environ['OWN_API_KEY']}} and sk-{SECRET}"
+def edit(source, instruction, seed, api_key):
+    raise RuntimeError(f"{{MESSAGE}} and {{api_key}}")
+def judge(questions):
+    raise RuntimeError(MESSAGE)
+def measure(edit):
+    raise RuntimeError(MESSAGE)
+if __name__ == "__main__":
+    sys.exit(MESSAGE)
+"""
+
+
+def test_secrets_in_messages_of_functions_and_programs_are_hidden(
+    bench: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "failing.py").write_text(FAILING)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("OWN_API_KEY", f"env-{SECRET}")
+    kept, program = tmp_path / "kept", f"command:{sys.executable} failing.py {{output}}"
+    make = ("edit", bench, "--attempts", "1", "--json", "--out")
+    asked = ("judge", bench, "--edits", kept / "good", "--attempts", "1", "--retries", "0", "--json", "--run")
+    good = creval(*make, kept / "good", "--editor", "touchstone:faithful")
+    said = [
+        creval(*make, kept / "a", "--editor", "python:failing:edit", "--set", f"api_key=set-{SECRET}"),
+        creval(*make, kept / "b", "--editor", program),
+        creval(*asked, kept / "r1", "--judge", "python:failing:judge"),
+        creval(*asked, kept / "r2", "--judge", program),
+        creval("measure", "python:failing:measure", "--bench", bench, "--edits", kept / "good"),
+    ]
+    assert good.returncode == 0
+    for done in said:
+        assert "401 for [hidden] and [hidden]" in done.stdout + done.stderr
+    check_hidden(kept, good, *said)
+
+
+def test_a_folder_of_an_older_version_resumes_without_new_calls(
     bench: Path, programs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as before:
@@ -115,7 +152,7 @@ def test_a_folder_from_before_goes_on_without_a_second_purchase(
     assert [(done.returncode, json.loads(done.stdout)["calls"]) for done in again] == [(0, 0), (0, 0)]
 
 
-def test_new_runs_are_for_their_owner_alone(bench: Path, programs: Path, tmp_path: Path) -> None:
+def test_new_runs_are_readable_by_their_owner_only(bench: Path, programs: Path, tmp_path: Path) -> None:
     old = os.umask(0o022)
     try:
         assert edit(bench, programs, tmp_path / "edits" / "good").returncode == 0

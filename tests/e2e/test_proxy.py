@@ -1,4 +1,4 @@
-"""Proxies that fail: their passwords are neither shown nor kept."""
+"""Tests that passwords of failing proxies are neither shown nor stored."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ GOOD = json.dumps({"choices": [{"message": {"content": SAID}}]}).encode()
 
 
 def judge(bench: Path, run: Path, scheme: str, *more: str) -> Done:
-    """Judge at an address that only a proxy could reach."""
+    """Judge with a server that is reachable only through a proxy."""
     spec = f"openai:m@{scheme}://192.0.2.1/v1"
     return creval(
         *("judge", bench, "--edits", bench / "edits" / "Keeper", "--judge", spec, "--run", run, "--ask", "question"),
@@ -59,7 +59,7 @@ def test_a_proxy_that_fails_in_the_middle_of_a_run(
     with raw_server(proxy) as server:
         monkeypatch.setenv("HTTP_PROXY", f"http://{USER}:{QUOTED}@{server.url.removeprefix('http://')}")
         done = judge(miniature, run, "http")
-    assert SECRETS[-1].encode() in calls[0], "the proxy itself is told"
+    assert SECRETS[-1].encode() in calls[0], "the proxy gets the password"
     assert done.returncode == 2
     assert "none of the last 8 calls was answered" in done.stderr
     shown = [creval("score", run), creval("score", run, "--json"), creval("items", run)]
@@ -82,9 +82,7 @@ def test_a_proxy_that_refuses_to_connect(
 
 
 @pytest.mark.parametrize("place", ["127.0.0.1:{}", "nowhere.invalid:8", "127.0.0.1:99999", "", "[::1", "127.0.0.1:x"])
-def test_a_proxy_that_is_not_there(
-    place: str, miniature: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_unreachable_proxy(place: str, miniature: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         place = place.format(free.getsockname()[1])

@@ -1,4 +1,4 @@
-"""The notebook in examples/, executed from a clean kernel."""
+"""Test that runs the notebook in examples/ in a new kernel."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ import pytest
 NOTEBOOK = Path(__file__).parents[2] / "examples" / "quickstart.ipynb"
 
 
-@pytest.mark.filterwarnings("ignore")  # of the kernel's own libraries
+@pytest.mark.filterwarnings("ignore")  # warnings from the kernel's libraries
 def test_the_quickstart_runs_and_shows_tables(tmp_path: Path) -> None:
     nbformat, nbclient = pytest.importorskip("nbformat"), pytest.importorskip("nbclient")
     notebook = nbformat.read(NOTEBOOK, as_version=4)
     cells = [cell for cell in notebook.cells if cell.cell_type == "code"]
-    assert not any(cell.outputs or cell.execution_count for cell in cells), "outputs are stripped"
+    assert not any(cell.outputs or cell.execution_count for cell in cells), "the notebook is stored without outputs"
     client = nbclient.NotebookClient(
         notebook, timeout=300, kernel_name="python3", resources={"metadata": {"path": str(tmp_path)}}
     )

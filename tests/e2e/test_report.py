@@ -1,4 +1,4 @@
-"""The report in a real browser."""
+"""Tests of the report in a browser."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def report(demo: Path) -> Path:
     return demo / "report.html"
 
 
-def test_the_answer_the_table_and_a_question(report: Path, browser_page: Page) -> None:
+def test_the_headline_the_table_and_a_question(report: Path, browser_page: Page) -> None:
     page = browser_page
     page.goto(report.as_uri())
     assert "faithful (100.00" in page.locator(".lead").inner_text()
@@ -52,7 +52,7 @@ def test_the_answer_the_table_and_a_question(report: Path, browser_page: Page) -
 
 @pytest.mark.parametrize("wide", [1280, 360])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_nothing_is_wider_than_the_window(report: Path, browser_page: Page, wide: int, scheme: str) -> None:
+def test_the_page_fits_the_window(report: Path, browser_page: Page, wide: int, scheme: str) -> None:
     page = browser_page
     page.set_viewport_size({"width": wide, "height": 800})
     page.emulate_media(color_scheme="dark" if scheme == "dark" else "light")
@@ -72,7 +72,7 @@ def test_nothing_is_wider_than_the_window(report: Path, browser_page: Page, wide
         assert contrast(page, ink, ground) >= 4.5, (ink, ground)
 
 
-def test_a_phone_shows_whole_plots_and_the_column_that_ranks(report: Path, browser_page: Page) -> None:
+def test_a_phone_shows_whole_plots_and_the_ranking_column(report: Path, browser_page: Page) -> None:
     page = browser_page
     page.set_viewport_size({"width": 390, "height": 800})
     page.goto(report.as_uri())
@@ -108,12 +108,12 @@ def test_a_thumbnail_opens_large(report: Path, browser_page: Page, wide: int) ->
     assert dialog.inner_text().startswith("source")
     page.keyboard.press("ArrowLeft")
     last = thumbs.last.locator("img").get_attribute("alt") or ""
-    assert dialog.inner_text().startswith(last), "the last is beside the first"
+    assert dialog.inner_text().startswith(last), "the left arrow goes from the first image to the last"
     page.keyboard.press("Escape")
     assert not dialog.is_visible()
 
 
-def test_headings_are_said_once(report: Path, browser_page: Page) -> None:
+def test_headings_are_not_repeated(report: Path, browser_page: Page) -> None:
     page = browser_page
     page.goto(report.as_uri())
     for section in page.locator("main > section").all():
@@ -124,7 +124,7 @@ def test_headings_are_said_once(report: Path, browser_page: Page) -> None:
 
 
 def contrast(page: Page, ink: str, ground: str) -> float:
-    """The contrast of two of the page's colours, as WCAG defines it."""
+    """Return the WCAG contrast ratio of two colours of the page."""
     light = []
     for name in (ink, ground):
         text = page.evaluate("name => getComputedStyle(document.documentElement).getPropertyValue(name)", name).strip()
@@ -178,7 +178,7 @@ FILE = "'\"><img src=x onerror=window.planted=7>"
 
 
 def plant(bench: Path) -> None:
-    """Put them into instructions, questions, explanations, model names and file names."""
+    """Put hostile texts into instructions, questions, explanations, model names and file names."""
     text = json.dumps(" ".join(PLANTS))[1:-1]
     stem = sorted((bench / "bench" / "image").iterdir())[0].stem
     for path in [bench / "bench" / "instruction.json", *bench.rglob("*/*/*.json")]:
@@ -193,7 +193,7 @@ def plant(bench: Path) -> None:
         shutil.copytree(answers / "Keeper", answers / PLANTS[1])
 
 
-def test_what_is_planted_is_shown_and_never_runs(tmp_path: Path, browser_page: Page) -> None:
+def test_hostile_texts_are_shown_and_never_run(tmp_path: Path, browser_page: Page) -> None:
     bench = write_miniature(tmp_path / "bench", samples=9)
     plant(bench)
     replay(open_benchmark(bench), bench / "answers", tmp_path / "run")

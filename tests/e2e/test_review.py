@@ -1,4 +1,4 @@
-"""The review's pages in a real browser: by keyboard, without JavaScript, and full of traps."""
+"""Tests of the review pages in a browser: by keyboard, without JavaScript, and with hostile texts."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from tests.web.review.reviewed import Kept, group, instruction, question, sorts_
 
 @contextmanager
 def reviewing(review: Review, port: int = 0) -> Iterator[str]:
-    """The pages of a review, served in a thread; their address."""
+    """Serve a review in a thread and yield its address."""
     import uvicorn
 
     from creval.web.common.server import open_socket, server_url
@@ -129,7 +129,7 @@ def test_by_keyboard_alone(review: Kept, served: str, browser_page: Page) -> Non
     expect(card(page, 4)).to_be_focused()
     expect(page.locator("#decided")).to_have_text("3 of 4 items decided")
     assert verdicts(review, "cat-1") == [ACCEPTED, DROPPED, ACCEPTED, OPEN]
-    assert len(review.decided) == 8, "each of these once: a d o d, two weights, Ctrl+Enter, Esc"
+    assert len(review.decided) == 8, "one decision each: a d o d, two weights, Ctrl+Enter, Esc"
     texts = [field.text for field in review.item("cat-1", "IF/2").fields]
     assert texts == ["Is the hat dark red, and no adjk?", "Yes", "3"]
     assert "?!" in review.text("cat-1", "VC/1")
@@ -182,7 +182,7 @@ def test_items_that_move_keep_their_own_cards(review: Kept, served: str, browser
     ]
 
 
-def test_keys_are_shown_and_do_nothing_while_typing(review: Kept, served: str, browser_page: Page) -> None:
+def test_keys_are_listed_and_off_while_typing(review: Kept, served: str, browser_page: Page) -> None:
     page = browser_page
     page.goto(f"{served}/group?id=cat-1#item-2")
     arrived(page, "cat-1")
@@ -241,7 +241,7 @@ def test_by_mouse(review: Kept, served: str, browser_page: Page) -> None:
 
 @contextmanager
 def refused(chromium: Browser, statuses: set[int]) -> Iterator[Page]:
-    """A page that answers of these statuses come to; nothing else may go wrong."""
+    """Yield a page that must get responses of exactly these error statuses, and no script errors."""
     context = chromium.new_context(viewport={"width": 1280, "height": 900})
     context.set_default_timeout(10_000)
     page = context.new_page()
@@ -259,7 +259,7 @@ def refused(chromium: Browser, statuses: set[int]) -> Iterator[Page]:
     assert (wrong, found) == ([], statuses)
 
 
-def test_a_refusal_is_said_and_nothing_typed_is_lost(review: Kept, served: str, chromium: Browser) -> None:
+def test_a_refused_change_is_shown_and_typed_text_is_kept(review: Kept, served: str, chromium: Browser) -> None:
     with refused(chromium, {422}) as page:
         page.goto(f"{served}/group?id=cat-1")
         arrived(page, "cat-1")
@@ -322,7 +322,7 @@ def test_two_windows(review: Kept, served: str, chromium: Browser, browser_page:
         assert review.item("cat-1", "IF/1").verdict == DROPPED
 
 
-def test_when_it_ended_or_began_anew_nothing_typed_is_lost(review: Kept, chromium: Browser) -> None:
+def test_typed_text_is_kept_if_the_server_stops_or_restarts(review: Kept, chromium: Browser) -> None:
     with refused(chromium, {403}) as page:
         with reviewing(review) as address:
             page.goto(f"{address}/group?id=cat-1")
@@ -385,7 +385,7 @@ TRAPS = {
 ALL = " ".join(TRAPS.values())
 
 
-def test_nothing_that_is_shown_runs(tmp_path: Path, browser_page: Page) -> None:
+def test_hostile_texts_are_shown_and_never_run(tmp_path: Path, browser_page: Page) -> None:
     page = browser_page
     shown = image(tmp_path / "<img src=x onerror=window.ran=6>.png")
     fields = (
@@ -439,8 +439,8 @@ def harmless(page: Page) -> None:
     assert page.locator("a[href^='javascript:' i], img[src='x']").count() == 0
 
 
-def test_a_stranger_s_page_cannot_write(review: Kept, served: str, chromium: Browser) -> None:
-    """A page from elsewhere that knows everything but the word, and even that."""
+def test_a_foreign_page_cannot_write(review: Kept, served: str, chromium: Browser) -> None:
+    """A page of another origin is refused, even with the right token."""
     with refused(chromium, {403}) as page:
         page.goto(f"{served}/group?id=cat-1")
         token = page.locator("input[name=token]").first.get_attribute("value")
@@ -472,8 +472,8 @@ def test_on_a_phone(served: str, chromium: Browser, scheme: str) -> None:
     context.close()
 
 
-def test_ctrl_c_says_what_is_left() -> None:
-    """And nobody who hangs up meanwhile leaves a traceback behind."""
+def test_ctrl_c_prints_the_number_of_undecided_items() -> None:
+    """Broken requests before that cause no traceback."""
     script = textwrap.dedent(
         """
         from creval.web.review.app import serve_review
@@ -499,7 +499,7 @@ def test_ctrl_c_says_what_is_left() -> None:
 
 
 @pytest.mark.parametrize("width", [1280, 390])
-def test_the_instruction_stays_in_view_and_the_caret_stands_at_the_end(
+def test_the_instruction_stays_in_view_and_the_caret_is_at_the_end(
     review: Kept, served: str, browser_page: Page, width: int
 ) -> None:
     new = (ReviewField("text", ""),)
@@ -515,7 +515,7 @@ def test_the_instruction_stays_in_view_and_the_caret_stands_at_the_end(
     bar, shown = (place.bounding_box() for place in (page.locator("#asked-for"), card(page, 4)))
     assert bar is not None
     assert shown is not None
-    assert bar["y"] + bar["height"] <= shown["y"] + 1, "it covers nothing of the card"
+    assert bar["y"] + bar["height"] <= shown["y"] + 1, "the instruction does not cover the card"
     page.keyboard.press("e")
     page.keyboard.type(" Or not?")
     page.keyboard.press("Escape")

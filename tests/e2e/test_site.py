@@ -1,4 +1,4 @@
-"""The documentation's site: a strict build, with every link and anchor."""
+"""Tests of the documentation site: strict build, links and anchors."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ DOCS = Path(__file__).parents[2] / "docs"
 
 
 class Anchors(HTMLParser):
-    """Links and anchors of a page."""
+    """Parser that collects the links and anchors of a page."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -45,7 +45,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.slow
-def test_every_link_leads_somewhere(site: Path) -> None:
+def test_every_link_has_a_target(site: Path) -> None:
     pages = {}
     for path in site.rglob("*.html"):
         pages[path] = Anchors()
@@ -63,7 +63,7 @@ def test_every_link_leads_somewhere(site: Path) -> None:
 
 
 @pytest.mark.slow
-def test_nothing_is_loaded_from_elsewhere(site: Path) -> None:
+def test_no_external_resources_are_loaded(site: Path) -> None:
     for path in site.rglob("*.html"):
         assert not re.findall(
             r'<(?:script|img|link|iframe)[^>]+(?:src|href)="https?:', path.read_text(encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Stopping early on recorded answers, as a user does, and on those of the release many times."""
+"""Tests of early stopping on recorded answers: on the command line, and many times on the released answers."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ def test_a_replay_on_the_command_line(miniature: Path, tmp_path: Path) -> None:
     given = ("replay", miniature, "--answers", miniature / "answers", "--run", tmp_path / "run")
     shown = creval(*given, "--until-decided", "best")
     assert shown.returncode == 0, shown.stderr
-    # 18 samples are too few to tell anything of others like them.
-    assert "Who is best on S is not decided between Careful, " in shown.stdout
-    assert "That took 18 of 18 samples and 810 of 810 answers (100.0 %)" in shown.stdout
+    # 18 samples are too few for a claim about other samples of this kind.
+    assert "The best model in S is not decided. Candidates: Careful, " in shown.stdout
+    assert "Used 18 of 18 samples and 810 of 810 answers (100.0 %)" in shown.stdout
     assert "still open" in shown.stdout
-    # With a margin it is about these 18, and they are all known.
+    # With a margin, the claim is about these 18 samples, which are all known.
     found = json.loads(creval(*given, "--until-decided", "best", "--margin", "0.1", "--json").stdout)
     assert (found["best"], found["undecided"], found["used"]) == ("Careful", [], 810)
     assert found["answers"]["Careful"] == {"answered": 270}
@@ -53,9 +53,7 @@ def test_a_replay_on_the_command_line(miniature: Path, tmp_path: Path) -> None:
         (("--margin", "2"), "--alpha and --margin require --until-decided"),
     ],
 )
-def test_wrong_questions_get_one_sentence(
-    miniature: Path, tmp_path: Path, more: tuple[str, ...], sentence: str
-) -> None:
+def test_wrong_options_are_errors(miniature: Path, tmp_path: Path, more: tuple[str, ...], sentence: str) -> None:
     given = ("replay", miniature, "--answers", miniature / "answers", "--run", tmp_path / "run")
     done = creval(*given, *more)
     assert (done.returncode, done.stdout) == (2, "")
@@ -64,7 +62,7 @@ def test_wrong_questions_get_one_sentence(
 
 
 class Scores(NamedTuple):
-    """S of each model on each sample, and the samples' dimensions."""
+    """S of each model on each sample, and the dimensions of the samples."""
 
     table: ScoreTable
     values: Floats
@@ -80,7 +78,7 @@ def scores(release_run: Path) -> Scores:
 
 
 def replayed(scores: Scores, values: Floats, rule: StoppingRule, runs: int, seed: int) -> Raced:
-    """Races over values of axes system, sample, in random orders."""
+    """Simulate races in random orders of the samples. The axes of `values` are model and sample."""
     order = orders(scores.strata, runs, np.random.default_rng(seed))
     return raced(np.broadcast_to(values, (runs, *values.shape)), scores.strata, rule, order)
 
@@ -95,8 +93,8 @@ def test_two_hundred_replays_with_a_margin(scores: Scores) -> None:
     assert worse.mean() <= 0.05
 
 
-def test_equally_good_models_are_seldom_told_apart(scores: Scores) -> None:
-    # The two best, moved so that they are exactly equal on all samples that both have.
+def test_equally_good_models_are_rarely_separated(scores: Scores) -> None:
+    # The two best models, shifted so that their means are equal on all samples that both have.
     pair = scores.values[np.argsort(np.nanmean(scores.values, axis=1))[-2:]]
     pair = pair - np.nanmean(np.where(np.isnan(pair).any(axis=0), np.nan, pair), axis=1)[:, None]
     done = replayed(scores, pair, StoppingRule(), 200, seed=2)
@@ -104,8 +102,8 @@ def test_equally_good_models_are_seldom_told_apart(scores: Scores) -> None:
 
 
 @pytest.mark.study
-def test_equally_good_models_are_seldom_told_apart_in_2000_sets(scores: Scores) -> None:
-    # Each sample's scores are dealt to the models anew: so they are equally good, and as scattered.
+def test_equally_good_models_are_rarely_separated_in_2000_sets(scores: Scores) -> None:
+    # The scores of each sample are permuted between models. So all models are equally good, with the same variance.
     generator = np.random.default_rng(3)
     here = ~np.isnan(scores.values).any(axis=0)
     values, strata = scores.values[:, here], scores.strata[here]
@@ -120,7 +118,7 @@ def test_equally_good_models_are_seldom_told_apart_in_2000_sets(scores: Scores) 
 
 
 @pytest.mark.study
-def test_who_is_worse_by_the_margin_is_seldom_named_in_2000_orders(scores: Scores) -> None:
+def test_a_model_worse_by_the_margin_is_rarely_named_in_2000_orders(scores: Scores) -> None:
     names = np.argsort(np.nanmean(scores.values, axis=1))[-2:]
     pair = scores.values[names][:, ~np.isnan(scores.values[names]).any(axis=0)]
     strata = scores.strata[~np.isnan(scores.values[names]).any(axis=0)]
@@ -130,14 +128,14 @@ def test_who_is_worse_by_the_margin_is_seldom_named_in_2000_orders(scores: Score
     assert (done.named() == 1).mean() <= 0.05
 
 
-def test_a_replay_says_what_asking_would_have_come_to(release: Path, scores: Scores, tmp_path: Path) -> None:
+def test_a_replay_equals_the_simulation(release: Path, scores: Scores, tmp_path: Path) -> None:
     given = ("replay", release, "--answers", release / "answer_gpt", "--run", tmp_path)
     rules = ("--until-decided", "best", "--margin", "1.5", "--seed", "4")
     done = creval(*given, *rules, "--json")
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     assert found.pop("judge")
-    assert "is the best of 5 models on S within 1.5 points" in found.pop("sentences")[0]
+    assert "is the best of 5 models in S within 1.5 points" in found.pop("sentences")[0]
     assert found.pop("answers")["Bagel"]["answered"] == 15_746
     rule = StoppingRule(margin=MARGIN)
     outcome = simulate_early_stopping(scores.table, open_benchmark(release).dataset.samples, rule, seed=4)

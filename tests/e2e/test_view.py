@@ -1,4 +1,4 @@
-"""The viewer in a real browser: on a run like the demo's, and on one full of traps."""
+"""Tests of the viewer in a browser, on a demo run and on a run with hostile texts."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from tests.web.made import image, write_run
 
 @contextmanager
 def viewing(run: Path, *more: str) -> Iterator[str]:
-    """`creval view`, as a user starts it; its address."""
+    """Start `creval view` and yield its address."""
     command = [sys.executable, "-m", "creval", "view", str(run), *more]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
     try:
@@ -42,16 +42,16 @@ def viewing(run: Path, *more: str) -> Iterator[str]:
                 yield found[1]
                 break
         else:
-            pytest.fail("it ended without a word of its address")
+            pytest.fail("the viewer ended without printing its address")
     finally:
         process.send_signal(signal.SIGINT)
         said = process.communicate(timeout=20)[1]
-    assert (process.returncode, said) == (0, ""), "Ctrl-C ends it quietly"
+    assert (process.returncode, said) == (0, ""), "Ctrl-C stops the viewer without output"
 
 
 @pytest.fixture(scope="module")
 def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The viewer of the demo's run, of fewer samples."""
+    """Yield the address of a viewer of a small demo run."""
     folder = tmp_path_factory.mktemp("view") / "demo"
     right("demo", "--out", folder, "--samples", "6")
     with viewing(folder / "run") as address:
@@ -63,7 +63,7 @@ def heading(page: Page) -> Locator:
 
 
 def arrived(page: Page) -> None:
-    """Wait until the keys work."""
+    """Wait until keyboard shortcuts work."""
     expect(page.locator("#keys-button")).to_be_visible()
 
 
@@ -119,7 +119,7 @@ def test_search(demo: str, browser_page: Page) -> None:
     page.keyboard.press("/")
     page.keyboard.type("Is there? jkfuz")
     expect(page.get_by_role("searchbox")).to_have_value("Is there? jkfuz")
-    assert page.url.rstrip("/") == demo, "keys do nothing while somebody types"
+    assert page.url.rstrip("/") == demo, "shortcuts are off while typing in a field"
     page.get_by_role("searchbox").fill("subject edited")
     page.keyboard.press("Enter")
     expect(page.get_by_role("heading", name="Questions 6")).to_be_visible()
@@ -162,7 +162,7 @@ def test_keys(demo: str, browser_page: Page) -> None:
     expect(page).to_have_url(f"{demo}/samples?model=lazy")
 
 
-def test_two_models_side_against_side(demo: str, browser_page: Page) -> None:
+def test_two_models_with_the_slider(demo: str, browser_page: Page) -> None:
     page = browser_page
     page.goto(f"{demo}/samples")
     page.get_by_role("rowheader").get_by_role("link").first.click()
@@ -222,7 +222,7 @@ def test_zoom(demo: str, browser_page: Page) -> None:
 
 
 @pytest.mark.parametrize("width", [360, 1400])
-def test_nothing_is_wider_than_the_window(demo: str, browser_page: Page, width: int) -> None:
+def test_pages_fit_the_window(demo: str, browser_page: Page, width: int) -> None:
     page = browser_page
     page.set_viewport_size({"width": width, "height": 800})
     for path in (
@@ -240,7 +240,7 @@ def test_nothing_is_wider_than_the_window(demo: str, browser_page: Page, width: 
         assert wide <= width, path
 
 
-# The contrast of every text with what lies behind it, after WCAG 2; those below their limit.
+# Returns all texts whose WCAG 2 contrast with the background is below 4.5.
 FAINT = """() => {
   const parse = (colour) => {
     const found = colour.match(/[\\d.]+/g).map(Number);
@@ -280,7 +280,7 @@ FAINT = """() => {
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_every_text_can_be_read(demo: str, browser_page: Page, scheme: Literal["light", "dark"]) -> None:
+def test_every_text_has_enough_contrast(demo: str, browser_page: Page, scheme: Literal["light", "dark"]) -> None:
     page = browser_page
     page.emulate_media(color_scheme=scheme)
     for path in (
@@ -298,7 +298,7 @@ def test_every_text_can_be_read(demo: str, browser_page: Page, scheme: Literal["
         assert page.evaluate(FAINT) == [], path
 
 
-# Traps. None may run, and each must be there to read.
+# Hostile texts. None may run, and each must be visible as text.
 TRAPS = {
     "script": "<script>window.ran = 1; alert('script')</script>",
     "handler": '<img src=x onerror="window.ran=2"> "\' onmouseover=\'window.ran=3\' x="',
@@ -311,7 +311,7 @@ ALL = " ".join(TRAPS.values())
 
 @pytest.fixture(scope="module")
 def traps(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The viewer of a run in which every text is a trap."""
+    """Yield the address of a viewer of a run in which every text is hostile."""
     folder = tmp_path_factory.mktemp("traps")
     question = Question(f"IF/{ALL}", "IF", f"question {ALL}", "yes/no", "Yes", ALL, 1.0, ALL)
     asked = (question, question._replace(id="VC/1", metric="VC", weight=3.0, text="Plain?"))
@@ -373,7 +373,7 @@ def traps(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield address
 
 
-def test_nothing_that_is_shown_runs(traps: str, browser_page: Page) -> None:
+def test_hostile_texts_are_shown_and_never_run(traps: str, browser_page: Page) -> None:
     page = browser_page
     sample, model, probe = f"sample {ALL}", f"model {ALL}", f"IF/{ALL}"
     pages = {
@@ -417,7 +417,7 @@ def test_nothing_that_is_shown_runs(traps: str, browser_page: Page) -> None:
 
 
 def hover(page: Page) -> None:
-    """Wake every handler that a pointer could."""
+    """Trigger every mouseover handler."""
     page.evaluate(
         "document.querySelectorAll('main *').forEach(one =>"
         " one.dispatchEvent(new MouseEvent('mouseover', {bubbles: true})))"
@@ -433,7 +433,7 @@ def harmless(page: Page, where: str) -> None:
     assert page.evaluate("[...document.images].every(i => !i.src || i.src.startsWith(location.origin))")
 
 
-def test_traps_in_an_address_and_in_a_search(traps: str, browser_page: Page) -> None:
+def test_hostile_texts_in_an_address_and_in_a_search(traps: str, browser_page: Page) -> None:
     page = browser_page
     for trap in (*TRAPS.values(), "window alert", "handler onmouseover"):
         page.goto(f"{traps}/search?" + urlencode({"q": trap}))
@@ -452,14 +452,16 @@ def test_traps_in_an_address_and_in_a_search(traps: str, browser_page: Page) -> 
     harmless(page, "zoom and slider")
 
 
-def test_it_refuses_a_stranger(traps: str, browser_page: Page) -> None:
+def test_foreign_hosts_and_methods_are_refused(traps: str, browser_page: Page) -> None:
     foreign = browser_page.request.get(traps, headers={"Host": "evil.example"})
     assert foreign.status == 403
     assert browser_page.request.post(traps).status == 405
     assert browser_page.request.get(f"{traps}/creval.db").status == 404
 
 
-def test_a_link_with_a_token_opens_the_pages_and_stays_in_no_address(tmp_path: Path, browser_page: Page) -> None:
+def test_a_link_with_a_token_opens_the_pages_without_keeping_the_token_in_the_address(
+    tmp_path: Path, browser_page: Page
+) -> None:
     async def elsewhere(_: web.Request) -> web.Response:
         text = f'<link rel="icon" href="data:,"><a href="{link.replace("127.0.0.1", "localhost")}">look</a>'
         return web.Response(text=text, content_type="text/html")
@@ -476,4 +478,4 @@ def test_a_link_with_a_token_opens_the_pages_and_stays_in_no_address(tmp_path: P
         page.get_by_role("link").click()
         expect(page).to_have_url(home.replace("127.0.0.1", "localhost"))
         expect(page.locator("h1")).to_be_visible()
-        page.goto("about:blank")  # before the server ends, as the icon may still be on its way
+        page.goto("about:blank")  # before the server ends, because the icon may still be loading

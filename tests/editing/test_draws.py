@@ -138,6 +138,8 @@ def score_of_samples(run: Path, edited: EditRun) -> list[float]:
 def test_what_does_not_go_with_draws(bench: Path, tmp_path: Path) -> None:
     with pytest.raises(CrevalError, match="`draws` must be 1 or more"):
         run_of(bench, tmp_path / "M", draws=0)
+    with pytest.raises(CrevalError, match="`draws` must be 1,000 or less, not 1,000,000,000"):
+        run_of(bench, tmp_path / "M", draws=1_000_000_000)
     with pytest.raises(CrevalError, match=r"`draws` keeps every draw, but best-of keeps only one"):
         run_of(bench, tmp_path / "M", "touchstone:lazy", 2, strategy="best-of:2", judge="truth").run()
     benchmark = open_benchmark(bench)

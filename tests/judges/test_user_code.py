@@ -120,3 +120,22 @@ def test_a_program_without_a_reply() -> None:
     (judge,) = open_judges(f"command:{sys.executable} -c pass {{output}}", JudgeOptions())
     with pytest.raises(CallError, match="wrote nothing"):
         ask(judge)
+
+
+@pytest.mark.parametrize(
+    ("code", "error"),
+    [
+        ("import os, sys; os.mkfifo(sys.argv[1])", "it is a pipe, not a file"),
+        ("import os, sys; os.symlink('/dev/zero', sys.argv[1])", "it is a device, not a file"),
+        ("import sys; open(sys.argv[1], 'w').truncate(1 << 30)", "it is larger than 4 MB"),
+        ("import sys; sys.exit('no')", "the program failed: exit status 1: no"),
+        (
+            "import os, sys\nwhile os.write(1, b'x' * 65536): os.close(1) if os.times()[0] > 0.3 else 0",
+            "program failed",
+        ),
+    ],
+)
+def test_what_a_program_leaves_instead_of_a_reply(code: str, error: str) -> None:
+    (judge,) = open_judges(f"command:{sys.executable} -c '{code.replace(chr(39), chr(34))}' {{output}}", JudgeOptions())
+    with pytest.raises(CallError, match=error):
+        ask(judge)

@@ -4,10 +4,6 @@ from __future__ import annotations
 
 import base64
 import io
-import signal
-import subprocess
-import sys
-import time
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -28,6 +24,8 @@ from creval.stats.elimination import RANKING, StoppingRule
 from creval.store import open_run
 from creval.testing.fake_chat_server import ChatQuery, FakeServer
 from miniature import write_miniature
+from tests.commands import creval
+from tests.processes import Running
 from tests.serving import serving
 
 SKILLS = {"Good": 90, "Fair": 80, "Poor": 50}
@@ -125,18 +123,15 @@ def test_a_run_killed_three_times_has_the_same_outcome(bench: Path, tmp_path: Pa
     server = Knowing(latency=0.03, fault_rate=faults, fault_kinds=("left out", "garbled", "server error"))
     run = tmp_path / "run"
     with serving(server.app()) as url:
-        given = [sys.executable, "-m", "creval", "judge", str(bench), "--edits"]
-        given += [str(bench / "edits" / name) for name in SKILLS]
-        given += ["--judge", f"openai:fake@{url}/v1", "--run", str(run), "--concurrency", "4"]
+        given = ["judge", bench, "--edits", *(bench / "edits" / name for name in SKILLS)]
+        given += ["--judge", f"openai:fake@{url}/v1", "--run", run, "--concurrency", "4"]
         given += ["--until-decided", "best", "--margin", "3", "--retries", "20"]
         for _ in range(3):
             before = server.stats["requests"]
-            process = subprocess.Popen(given, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-            while server.stats["requests"] < before + 40 and process.poll() is None:
-                time.sleep(0.01)
-            process.send_signal(signal.SIGKILL)
-            process.wait()
-        last = subprocess.run(given, capture_output=True, text=True)
+            running = Running(*given)
+            running.wait_while(lambda before=before: server.stats["requests"] < before + 40)  # type: ignore[misc]
+            running.kill()
+        last = creval(*given)
     assert last.returncode == 0, last.stderr
     assert calm.outcome is not None
     with open_run(run) as opened:

@@ -15,6 +15,7 @@ from creval.core.sample import Sample
 from creval.metrics.base import open_image_metrics
 from tests.metrics.evaluating import look
 from tests.metrics.images import noise, slope
+from tests.metrics.tiny_files import write_random_openpose
 
 torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -41,14 +42,7 @@ def test_imaging_is_what_pyiqa_says(tmp_path: Path, capsys: pytest.CaptureFixtur
 
 def test_pose_is_what_openpose_draws(tmp_path: Path) -> None:
     poses = pytest.importorskip("controlnet_aux")
-    from controlnet_aux.open_pose import face, model  # type: ignore[import-not-found,unused-ignore]
-
-    torch.manual_seed(0)
-    for name, network in {"body": model.bodypose_model(), "hand": model.handpose_model()}.items():
-        # The published weights lack the name of the component as a prefix.
-        weights = {key.partition(".")[2]: value for key, value in network.state_dict().items()}
-        torch.save(weights, tmp_path / f"{name}_pose_model.pth")
-    torch.save(face.FaceNet().state_dict(), tmp_path / "facenet.pth")
+    write_random_openpose(tmp_path)
     edit, control = noise(3, (96, 64)), slope((96, 64))
     edit.save(tmp_path / "edit.png")
     control.save(tmp_path / "control.png")

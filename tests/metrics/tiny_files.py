@@ -24,6 +24,19 @@ def write_poses(folder: Path, **more: object) -> Path:
     return folder
 
 
+def write_random_openpose(folder: Path) -> Path:
+    """Write OpenPose's networks with random weights, in the form of the published files."""
+    torch, model = import_module("torch"), import_module("controlnet_aux.open_pose.model")
+    torch.manual_seed(0)
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, network in {"body": model.bodypose_model(), "hand": model.handpose_model()}.items():
+        # The published weights lack the name of the component as a prefix.
+        weights = {key.partition(".")[2]: value for key, value in network.state_dict().items()}
+        torch.save(weights, folder / f"{name}_pose_model.pth")
+    torch.save(import_module("controlnet_aux.open_pose.face").FaceNet().state_dict(), folder / "facenet.pth")
+    return folder
+
+
 def write_aesthetic_head(path: Path, width: int = 16) -> Path:
     """Write a head of Aesthetic Predictor V2.5, for vectors of this width."""
     torch = import_module("torch")

@@ -5,7 +5,15 @@ from importlib import import_module
 import numpy as np
 import pytest
 
-from creval.stats.agreement import cohen_kappa, compute_agreement, fleiss_kappa, krippendorff_alpha, percent_agreement
+from creval.stats.agreement import (
+    cohen_kappa,
+    compute_agreement,
+    fleiss_kappa,
+    kappa_interval,
+    krippendorff_alpha,
+    percent_agreement,
+)
+from creval.stats.bootstrap import resample_counts
 from creval.stats.score_table import Floats
 
 
@@ -94,3 +102,26 @@ def test_intervals_cover_in_many_runs() -> None:
             low, high = getattr(found, f"{name}_ends")
             hits[name] += low <= getattr(truth, name) <= high
     assert min(hits.values()) >= 0.935 * 2000, hits
+
+
+@pytest.mark.parametrize("voices", [2, 3])
+def test_the_interval_of_kappa_is_that_of_kappa_over_resampled_rows(voices: int) -> None:
+    """Draw the same clusters, repeat their rows, and let other packages compute each kappa."""
+    given, clusters = answers(voices, voices, most=1), np.arange(80) // 4
+    size = 20
+    (weights,) = resample_counts([np.arange(size)], 60, 3)
+    kappas = []
+    for counts in np.rint(weights * (size - 1) / size).astype(int):
+        rows = np.concatenate([np.repeat(given[clusters == one], times, axis=0) for one, times in enumerate(counts)])
+        if voices == 2:
+            kappas.append(import_module("sklearn.metrics").cohen_kappa_score(*rows.T))
+        else:
+            raters = import_module("statsmodels.stats.inter_rater")
+            kappas.append(raters.fleiss_kappa(raters.aggregate_raters(rows.astype(int))[0]))
+    found = kappa_interval(given, clusters, 60, 3)
+    assert found == pytest.approx(tuple(np.quantile(kappas, [0.025, 0.975])), abs=1e-9)
+
+
+def test_kappa_of_few_clusters_or_equal_answers_has_no_interval() -> None:
+    assert kappa_interval(answers(0, 2), np.arange(80) // 20) == (None, None)
+    assert kappa_interval(np.ones((80, 2)), np.arange(80)) == (None, None)

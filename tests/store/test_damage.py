@@ -23,6 +23,7 @@ from creval.store.edit_folders import read_folder_metadata
 from creval.store.provenance import CallCosts, EditProvenance, read_call_costs
 from creval.store.stored_shapes import CLOSED, shape_error
 from creval.web.viewer.live_snapshot import LiveSnapshot
+from tests.commands import wrong
 from tests.stats.written import write
 from tests.store.mutations import damage
 
@@ -148,6 +149,17 @@ def test_what_is_damaged_is_said(statement: str, said: str, stores: Path, tmp_pa
         made.execute(statement)
     with pytest.raises(CrevalError, match=rf"creval\.db is damaged: .*{said}.*\. Restore it from a backup"):
         creval.score(tmp_path / "run", resamples=10)
+
+
+@pytest.mark.parametrize("command", [("compare", "A", "B"), ("items",), ("sensitivity",), ("repeats",), ("agree",)])
+def test_damage_ends_every_analysis_on_the_command_line_in_a_sentence(
+    command: tuple[str, ...], stores: Path, tmp_path: Path
+) -> None:
+    shutil.copytree(stores / "run", tmp_path / "run")
+    with closing(sqlite3.connect(tmp_path / "run" / DATABASE)) as made, made:
+        made.execute("UPDATE probes SET sample = 'no' WHERE sample = 's1'")
+    name, *more = command
+    assert "creval.db is damaged: a row of probes refers to a sample" in wrong(name, tmp_path / "run", *more)
 
 
 def test_an_error_that_damage_does_not_explain_stays_what_it_is(stores: Path) -> None:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from creval.analysis.correction import CorrectedScores
     from creval.analysis.item_statistics import ItemStatistics
     from creval.analysis.measurement_repeats import RepeatVariation
+    from creval.analysis.published_scores import PublishedScores
     from creval.analysis.unchanged_edits import UnchangedSummary
     from creval.core.human_ratings import SkippedRows
     from creval.stats.agreement import Agreement
@@ -51,6 +52,13 @@ def corrected_scores(run: Run, card: Scorecard, file: str | Path, resamples: int
     return correct_scores(run, card, rates, resamples=resamples, seed=seed)
 
 
+def published_scores(run: Run, card: Scorecard) -> PublishedScores:
+    """Return the published numbers that belong beside a scorecard."""
+    from creval.analysis.published_scores import find_published_scores
+
+    return find_published_scores(run, card)
+
+
 def save_scoring(run: RunLike, options: ScoringOptions) -> dict[str, Any]:
     """Save subset, missing, weights and models as a run's defaults for everything that shows its scores."""
     from creval.store import RunWriter
@@ -75,6 +83,7 @@ def score(
     common_samples: bool = False,
     average: bool = False,
     correct: str | Path | None = None,
+    published: bool = False,
     save: bool = False,
     resamples: int = 2_000,
     seed: int = 0,
@@ -84,7 +93,8 @@ def score(
     `by` selects the levels or groups to show; `.frame()` always has all of them. `missing="zero"` counts samples
     without an edit as failed. `common_samples` uses only samples for which every model has an edit. `subset`,
     `missing`, `weights` and `models` default to the values saved with the run; `save` saves the given ones.
-    `correct` is a file written by `calibrate`; it adds scores corrected for the judge's errors.
+    `correct` is a file written by `calibrate`; it adds scores corrected for the judge's errors. `published` adds the
+    numbers that the benchmark's paper published, marked as such.
     """
     from creval.reporting import tables
     from creval.reporting.commands.score_output import score_output
@@ -101,7 +111,8 @@ def score(
         if correct is not None:
             corrected = corrected_scores(opened, card, correct, resamples, seed)
             grids += tables.corrected_tables(card, corrected, groups)
-        return ScoreResult(card, score_output(opened, card, groups, resamples, corrected, grids))
+        beside = published_scores(opened, card) if published else None
+        return ScoreResult(card, score_output(opened, card, groups, resamples, corrected, grids, beside))
 
 
 def compare(

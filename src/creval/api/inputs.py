@@ -31,7 +31,8 @@ EditorLike = str | Editor | Callable[..., Any]
 def opened_run(run: RunLike, *, labels: bool = True) -> Iterator[Run]:
     """Open a run and close it at the end. A run that is already open stays open."""
     if isinstance(run, Run):
-        yield run
+        with run.explaining_damage():
+            yield run
         return
     with open_run(run, labels=labels) as opened:
         yield opened

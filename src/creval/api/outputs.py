@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from creval.analysis.scoring_options import ScoringOptions, ViewOptions
-from creval.api.analyses import scorecard
+from creval.api.analyses import published_scores, scorecard
 from creval.api.inputs import RunLike, opened_run, read_ratings
 from creval.core.errors import CrevalError, require_known
 from creval.core.progress_line import ProgressLine, count_progress, in_notebook
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from typing_extensions import Unpack
 
+    from creval.analysis.published_scores import PublishedScores
     from creval.stats.scorecard import Scorecard
     from creval.stats.source_agreement import SourceComparison
 
@@ -35,6 +36,7 @@ PLOT_KINDS = {
 }
 """Kinds of plots, each with a description."""
 _KINDS_WITH_LEVEL = ("radar", "groups", "complexity")
+_KINDS_WITH_PUBLISHED = ("forest", "plane", "groups", "complexity")
 
 
 def plot(
@@ -47,13 +49,15 @@ def plot(
     human: str | Path | None = None,
     scale: str | None = None,
     beside: Sequence[str | Path] = (),
+    published: bool = False,
     **scoring: Unpack[ScoringOptions],
 ) -> Figure:
     """Plot a run. `kind` is radar, forest, plane, weights, complexity, repeats, groups, cost or sources.
 
     Returns a matplotlib figure and, if `out` is given, saves it there (.svg, .png or .pdf). For `weights`, `human` is a
     CSV file of ratings; the weights that agree best with them are marked. For `sources`, `beside` has other runs and
-    score files.
+    score files. With `published`, forest, plane, groups and complexity also show the numbers that the benchmark's paper
+    published.
     """
     from creval.reporting import plots
     from creval.store.provenance import read_provenance
@@ -67,6 +71,8 @@ def plot(
         raise CrevalError(f"`metrics` goes with radar, forest, groups and complexity, not {kind}.")
     if (human or scale) and kind != "weights":
         raise CrevalError("`human` and `scale` go with weights.")
+    if published and kind not in _KINDS_WITH_PUBLISHED:
+        raise CrevalError(f"`published` goes with {', '.join(_KINDS_WITH_PUBLISHED)}, not with {kind}.")
     if beside and kind != "sources":
         raise CrevalError(f"a plot of several runs is of the kind sources, not {kind}.")
     if kind == "sources":
@@ -82,7 +88,8 @@ def plot(
             elif kind == "cost":
                 made = plots.cost(card, read_provenance(opened.manifest), about=about)
             else:
-                made = _draw(kind, card, level or "", tuple(metrics), about, len(scoring.get("models") or ()))
+                marks = published_scores(opened, card) if published else None
+                made = _draw(kind, card, level or "", tuple(metrics), about, len(scoring.get("models") or ()), marks)
     return _finish(made, out)
 
 
@@ -115,23 +122,32 @@ def _compare(
     return read_comparison([first, *beside], metrics=metrics, **scoring)
 
 
-def _draw(kind: str, card: Scorecard, level: str, metrics: tuple[str, ...], about: str, model_count: int) -> Figure:
+def _draw(
+    kind: str,
+    card: Scorecard,
+    level: str,
+    metrics: tuple[str, ...],
+    about: str,
+    model_count: int,
+    published: PublishedScores | None,
+) -> Figure:
     """Draw a scorecard. Models given by name are all shown."""
     from creval.reporting import plots
 
     if kind == "plane":
-        return plots.plane(card, about=about)
+        return plots.plane(card, about=about, published=published)
     if kind == "forest":
-        return plots.forest(card, metrics=metrics, about=about)
-    draw = {"radar": plots.radar, "groups": plots.groups, "complexity": plots.complexity}[kind]
-    if not model_count:
-        return draw(card, level, metrics=metrics, about=about)
+        return plots.forest(card, metrics=metrics, about=about, published=published)
     if model_count > len(plots.COLOURS):
         raise CrevalError(
             f"{model_count} models are too many for the colours of this plot: give up to {len(plots.COLOURS)}, or use "
             "forest, which takes any number."
         )
-    return draw(card, level, metrics=metrics, about=about, max_models=model_count)
+    most: Any = {"max_models": model_count} if model_count else {}
+    if kind == "radar":
+        return plots.radar(card, level, metrics=metrics, about=about, **most)
+    draw = {"groups": plots.groups, "complexity": plots.complexity}[kind]
+    return draw(card, level, metrics=metrics, about=about, published=published, **most)
 
 
 def _draw_weights(run: Run, card: Scorecard, about: str, human: str | Path | None, scale: str | None) -> Figure:
@@ -175,12 +191,14 @@ def report(
     images: str = "inside",
     samples: int = 6,
     beside: Sequence[str | Path] = (),
+    published: bool = False,
     **scoring: Unpack[ScoringOptions],
 ) -> Path:
     """Write an HTML report with findings, tables, plots and example samples. Return its path.
 
     `images` is `inside` to embed thumbnails in the page, or `link` to link to the image files. `samples` is the number
-    of samples to show of each kind. `beside` has other runs and score files to compare the scores with.
+    of samples to show of each kind. `beside` has other runs and score files to compare the scores with. `published`
+    adds the numbers that the benchmark's paper published.
     """
     from creval.core.files import atomic_write
     from creval.reporting.html import report_page
@@ -193,14 +211,16 @@ def report(
     if path.suffix.casefold() not in (".html", ".htm"):
         raise CrevalError(f"`out` {out}: give a file that ends in .html.")
     with opened_run(_path_of(run)) as opened, ProgressLine() as line:
+        card = scorecard(opened, scoring)
         content = report_page(
             opened,
-            scorecard(opened, scoring),
+            card,
             scoring.get("resamples", 2_000),
             samples_per_section=samples,
             link=path.parent if images == "link" else None,
             comparison=_compare(run, beside, scoring) if beside else None,
             watch=count_progress(line, "samples shown"),
+            published=published_scores(opened, card) if published else None,
         )
     atomic_write(path, content)
     return path

@@ -8,17 +8,18 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from creval.core.errors import CrevalError, require_count, require_known
+from creval.core.errors import CrevalError, require_amount, require_count, require_known
 from creval.core.redaction import hide_settings
 from creval.judges.base import Judge, JudgeOptions
 from creval.metrics.base import model_slots
-from creval.providers.pricing import Price
+from creval.providers.pricing import MAX_DOLLARS, Price
 
 if TYPE_CHECKING:
     from creval.stats.elimination import StoppingRule
 
 BATCH_MODES = ("question", "metric", "sample")
 """Questions of one call: one question, all questions of a metric, or all questions about an edit."""
+_MAX_SECONDS = 86400.0
 _COUNT_BOUNDS = {"concurrency": (1, 4096), "attempts": (1, 1000), "retries": (0, 100), "repeat": (1, 1000)}
 
 
@@ -35,6 +36,9 @@ class CallSettings:
     def __post_init__(self) -> None:
         for name, (low, high) in _COUNT_BOUNDS.items():
             require_count(name, getattr(self, name, low), low, high)
+        require_amount("budget", self.budget, MAX_DOLLARS)
+        for name in ("requests_per_minute", "tokens_per_minute"):
+            require_amount(name, getattr(self, name, None), above_zero=True)
 
     def estimate_seconds(self, calls: int, seconds_per_call: float) -> float:
         """Return the estimated seconds for a number of calls."""
@@ -75,8 +79,7 @@ class ChatSettings(CallSettings):
             json.dumps([dict(self.parameters), self.temperature, self.timeout], allow_nan=False)
         except ValueError as error:
             raise CrevalError("`parameters`, `temperature` and `timeout` must be finite numbers.") from error
-        if not 0 < self.timeout <= 86400:
-            raise CrevalError("`timeout` must be more than 0 and at most 86400 seconds.")
+        require_amount("timeout", self.timeout, _MAX_SECONDS, above_zero=True)
 
     def judge_options(self) -> JudgeOptions:
         return JudgeOptions(

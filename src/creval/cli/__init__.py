@@ -28,6 +28,7 @@ from creval.cli import (
     measure,
     output_commands,
     prompts,
+    published_command,
     replay,
     score,
 )
@@ -41,7 +42,7 @@ from creval.core.redaction import hide_secrets
 
 # Commands by purpose.
 _COMMANDS: dict[str, tuple[Callable[..., None], ...]] = {
-    "Start": (demo.demo, docs.docs, bench.bench, config.config),
+    "Start": (demo.demo, docs.docs, bench.bench, published_command.published, config.config),
     "Run": (edit.edit, judge.judge, replay.replay, measure.measure),
     "Understand": (
         score.score,

@@ -34,7 +34,7 @@ def ice(
         bool, typer.Option("--derive", help="Make edge, grey, blurred and bordered images from photographs.")
     ] = False,
     metric_model: Annotated[
-        list[str] | None, typer.Option(metavar="depth=MODEL", help="With --derive: make depth maps, too.")
+        list[str] | None, typer.Option(metavar="depth|pose=MODEL", help="With --derive: make depth maps or poses, too.")
     ] = None,
     source_type: Annotated[str, typer.Option(metavar="real|generated", help="Type of the source images.")] = "",
     temperature: Annotated[float, typer.Option(min=0, help="Temperature of the writer; descriptions have 0.")] = 0.7,
@@ -49,7 +49,7 @@ def ice(
     from creval.reporting.commands.build_output import tasks_output
 
     require_known("value of --fill", fill, (MODEL, PEOPLE))
-    settings = common.settings(out, _parse_depth_model(metric_model or (), derive))
+    settings = common.settings(out, _parse_control_models(metric_model or (), derive))
     wish = IceBuildOptions(
         tasks, each, _optional_path(items), derive, fill == PEOPLE, _optional_path(templates), source_type.casefold()
     )
@@ -84,11 +84,12 @@ def _optional_path(given: str | None) -> Path | None:
     return Path(given) if given else None
 
 
-def _parse_depth_model(given: list[str] | tuple[()], derive: bool) -> dict[str, str]:
-    """Return the model that estimates depth, if one is given."""
+def _parse_control_models(given: list[str] | tuple[()], derive: bool) -> dict[str, str]:
+    """Return the models that make control images, by control metric."""
+    from creval.building.ice.control_images import MODEL_DERIVABLE
     from creval.core.errors import CrevalError
 
     found = options.parse_metric_models(given)
-    if found and (set(found) != {"depth"} or not derive):
-        raise CrevalError("--metric-model takes depth=MODEL here, together with --derive.")
+    if found and not (found.keys() <= set(MODEL_DERIVABLE) and derive):
+        raise CrevalError("--metric-model takes depth=MODEL and pose=MODEL here, together with --derive.")
     return found

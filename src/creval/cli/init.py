@@ -36,3 +36,22 @@ def samples(
 
     found = init_samples(folder, images=images, table=table, questions=questions, name=name)
     console.print_output(found.output, json)
+
+
+@app.command()
+def ice(
+    folder: Annotated[str, typer.Argument(metavar="DIR", help="Folder to write images into.")],
+    images: Annotated[str, typer.Option(metavar="FOLDER", help="The dataset's folder.")],
+    layout: Annotated[str, typer.Option(metavar="coco|dreambooth|viton-hd", help="The dataset's layout.")],
+    annotations: Annotated[
+        str | None, typer.Option(metavar="FILE", help="COCO's instances_*.json, or VITON-HD's file of pairs.")
+    ] = None,
+    limit: Annotated[int | None, typer.Option(min=1, help="Only N sets of images, chosen at random.")] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the choice.")] = 0,
+    json: options.Json = False,
+) -> None:
+    """Copy images of a public dataset, with masks and references, for creval build ice."""
+    from creval.api.init_ice import init_ice
+
+    found = init_ice(folder, images=images, layout=layout, annotations=annotations, limit=limit, seed=seed)
+    console.print_output(found.output, json)

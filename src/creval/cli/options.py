@@ -93,6 +93,9 @@ Redo = Annotated[bool, typer.Option("--redo", help="If the code or model has cha
 Label = Annotated[
     list[str] | None, typer.Option(metavar="NAME=SHOWN", help="Display name of a model from now on; empty removes it.")
 ]
+Published = Annotated[
+    bool, typer.Option("--published", help="Also show the numbers that the benchmark's paper published.")
+]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Print the estimated costs, then exit.")]
 
 

@@ -26,6 +26,7 @@ def report(
         str, typer.Option(metavar="inside|link", help="Embed thumbnails, or link to the files.")
     ] = "inside",
     samples: Annotated[int, typer.Option(min=0, max=100, help="Number of samples of each kind to show.")] = 6,
+    published: options.Published = False,
     label: options.Label = None,
     resamples: options.Resamples = 2_000,
     seed: options.Seed = 0,
@@ -36,7 +37,8 @@ def report(
     run, *beside = runs
     options.keep_labels(run, label)
     scoring = options.scoring(strict, subset, weights, models, missing, common_samples, resamples, seed)
-    size = outputs.report(run, out, images=images, samples=samples, beside=beside, **scoring).stat().st_size / 1e6
+    path = outputs.report(run, out, images=images, samples=samples, beside=beside, published=published, **scoring)
+    size = path.stat().st_size / 1e6
     console.print_note(f"wrote {out} ({size:.1f} MB)")
     if size > _LARGE:
         console.print_note("This is large for a page. Show fewer with --samples N, or embed none with --images link.")
@@ -91,6 +93,7 @@ def plot(
     weights: options.Weights = None,
     missing: options.Missing = None,
     common_samples: options.CommonSamples = False,
+    published: options.Published = False,
     label: options.Label = None,
     resamples: options.Resamples = 2_000,
     seed: options.Seed = 0,
@@ -102,7 +105,18 @@ def plot(
     options.keep_labels(run, label)
     scoring = options.scoring(strict, subset, weights, models, missing, common_samples, resamples, seed)
     names = options.parse_names(metrics, "--metrics") or ()
-    outputs.plot(run, kind, out, level=level, metrics=names, human=human, scale=scale, beside=beside, **scoring)
+    outputs.plot(
+        run,
+        kind,
+        out,
+        level=level,
+        metrics=names,
+        human=human,
+        scale=scale,
+        beside=beside,
+        published=published,
+        **scoring,
+    )
     console.print_note(f"wrote {out}: {outputs.PLOT_KINDS[kind]}")
 
 
@@ -136,9 +150,23 @@ def review(
     port: options.Port = 0,
     token: options.Token = False,
     open_: options.Open = False,
+    as_: Annotated[
+        str, typer.Option("--as", metavar="NAME", help="Your name. Named reviewers do not see each other's verdicts.")
+    ] = "",
+    agreement: Annotated[
+        bool, typer.Option("--agreement", help="Print how far named reviewers agree, and where they differ.")
+    ] = False,
+    json: options.Json = False,
 ) -> None:
     """Review a built benchmark in a browser: accept, change or drop samples."""
-    from creval.building.review.loader import open_review
+    from creval.building.review.loader import open_review, open_votes
+
+    if agreement:
+        from creval.building.review.votes import compare_reviewers
+        from creval.reporting.commands.review_output import reviewers_output
+
+        console.print_output(reviewers_output(compare_reviewers(open_votes(Path(bench)))), json)
+        return
     from creval.web.review.app import serve_review
 
-    serve_review(open_review(Path(bench)), host, port, open_, token)
+    serve_review(open_review(Path(bench), as_), host, port, open_, token)

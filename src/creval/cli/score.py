@@ -38,6 +38,7 @@ def score(
     correct: Annotated[
         str | None, typer.Option(metavar="FILE", help="Also correct for the judge's errors (creval calibrate).")
     ] = None,
+    published: options.Published = False,
     label: options.Label = None,
     json: options.Json = False,
     csv: Annotated[bool, typer.Option("--csv", help="Print CSV, one row per cell.")] = False,
@@ -61,16 +62,25 @@ def score(
 ) -> None:
     """Score a run: every cell with its 95 % interval and its coverage. Or compare several runs."""
     from creval.api import analyses
-    from creval.reporting import tables
+    from creval.reporting import published_tables, tables
     from creval.reporting.commands.score_output import score_output, score_text
     from creval.reporting.latex import LatexCells
+    from creval.reporting.table_formats import latex_from_table, markdown_from_table
 
     if json + csv + markdown + latex > 1:
         raise CrevalError("choose one of --json, --csv, --markdown and --latex.")
     run = options.single_run(runs)
     if run is None:
         options.refuse_for_several(
-            by=by, groups=groups, wide=wide, average=average, correct=correct, label=label, compact=compact, save=save
+            by=by,
+            groups=groups,
+            wide=wide,
+            average=average,
+            correct=correct,
+            label=label,
+            compact=compact,
+            save=save,
+            published=published,
         )
         scoring = options.scoring(strict, subset, weights, models, missing, common_samples, resamples, seed)
         formats = {"json": json, "csv": csv, "markdown": markdown, "latex": latex}
@@ -96,15 +106,17 @@ def score(
         levels = [level.name for level in card.table.schema.levels]
         wanted = options.parse_names(by, "--by") or (levels if json or csv else ["overall"])
         shown = tables.select_groups(card, wanted)
+        beside = analyses.published_scores(opened, card) if published else None
         corrected = None
         if correct is not None:
             corrected = analyses.corrected_scores(opened, card, correct, resamples, seed)
             if not json and (csv or markdown or latex):
                 raise CrevalError("--correct supports only tables in the terminal and --json.")
         if csv:
-            print(tables.csv_table(card, shown, named), end="")
+            table = tables.csv_table(card, shown, named)
+            print(table if beside is None else published_tables.published_csv(beside, shown, table), end="")
             return
-        output = score_output(opened, card, shown, resamples, corrected)
+        output = score_output(opened, card, shown, resamples, corrected, published=beside)
     if json:
         groups_of_models = {"model_groups": named} if named else {}
         console.print_json({**output.as_json(), **groups_of_models, "sentences": [*output.sentences, *output.notes]})
@@ -112,9 +124,13 @@ def score(
     (decided, *rule), notes = output.sentences, list(output.notes)
     if markdown or latex:
         print(score_text(card, shown, rule, latex=latex, model_groups=named, wide=wide, cells=cells), end="")
+        draw = latex_from_table if latex else markdown_from_table
+        print("".join(f"\n{draw(table)}" for table in output.tables), end="")
         notes.append(decided)
     else:
         _print_tables(card, shown, named, corrected, sentences=(*rule, decided), wide=wide)
+        for grid in output.tables:
+            console.print_table(grid)
     console.print_note(*notes)
 
 

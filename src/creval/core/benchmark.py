@@ -260,3 +260,5 @@ class BenchmarkFormat:
     recognise: Callable[[Path], Path | None]
     load: Callable[[Path], Dataset]
     protocol: Callable[[], Protocol]
+    published: Path | None = None
+    """The JSON file of its published numbers, with a CSV file of the same name beside it."""

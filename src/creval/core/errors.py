@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import math
 from collections.abc import Iterable
 
 from creval.core.redaction import hide_secrets
@@ -53,3 +54,11 @@ def require_count(name: str, given: int, low: int, high: int) -> int:
     if given > high:
         raise CrevalError(f"`{name}` must be {high:,} or less, not {given:,}.")
     return given
+
+
+def require_amount(name: str, given: float | None, high: float = math.inf, *, above_zero: bool = False) -> None:
+    """Raise an error unless `given` is None, or a number from 0 to `high`."""
+    if given is None or (0 <= given <= high and (given > 0 or not above_zero)):
+        return
+    low = "more than 0" if above_zero else "0 or more"
+    raise CrevalError(f"`{name}` must be {low}{'' if high == math.inf else f' and at most {high:,.0f}'}.")

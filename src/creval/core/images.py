@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from PIL import Image, ImageFile, ImageOps, UnidentifiedImageError
 
 from creval.core.concurrency import SharedContext
@@ -81,6 +82,15 @@ def open_mask(path: str | Path) -> Image.Image:
                     "without transparency: white for the region to edit, black elsewhere."
                 )
         return grey
+
+
+def open_label_map(path: str | Path) -> NDArray[np.uint8]:
+    """Open an image whose pixels are labels: palette indices, or levels of grey."""
+    with _open_checked(path) as image:
+        image.load()
+        if image.mode not in ("P", "L", "1"):
+            raise ImageError(f"{path} has no labels: its pixels are colors.")
+        return np.array(image if image.mode != "1" else image.convert("L"))
 
 
 ResizeRule = Callable[[int, int], tuple[int, int]]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -59,6 +60,12 @@ def hide_values(text: str, values: Iterable[str], shown: str = HIDDEN) -> str:
         else:
             text = re.sub(rf"(?<!\w){re.escape(value)}(?!\w)", lambda _: shown, text)
     return text
+
+
+def hide_in_message(text: str, values: Iterable[str] = ()) -> str:
+    """Return a message of a user's code with these secrets hidden, those of the environment, tokens, and user info."""
+    environment = [value for name, value in os.environ.items() if is_secret_name(name) and is_unmistakable(value)]
+    return _TOKEN_SHAPE.sub(HIDDEN, hide_values(hide_secrets(text), [*values, *environment]))
 
 
 def is_unmistakable(secret: str) -> bool:

@@ -16,7 +16,7 @@ from creval.calls.settings import JudgeSettings
 from creval.calls.text_generation import GenerationItem, TextGenerator
 from creval.core.benchmark import Benchmark
 from creval.core.edit_record import Edit, EditKey, EditStatus
-from creval.core.errors import CrevalError
+from creval.core.errors import CrevalError, require_count
 from creval.core.filenames import draw_filename, parse_edit_filename
 from creval.core.files import is_file, replace_lone_surrogates
 from creval.core.images import check_header, missing_image_reason
@@ -43,6 +43,7 @@ from creval.store.readonly import read_stored_manifest, read_stored_texts
 
 StageProgressCallback = Callable[[str, Progress], None]
 """Receives the current stage (`editing`, `picking`, `planning`) and its progress."""
+_MAX_DRAWS = 1000
 _MAX_ESTIMATED_CANDIDATES = 100  # candidates inspected for the estimate
 
 
@@ -157,8 +158,7 @@ class EditRun:
         self.session.keep_old = if_changed.keep_old
 
     def _check_draws(self) -> None:
-        if self.draws < 1:
-            raise CrevalError("`draws` must be 1 or more.")
+        require_count("draws", self.draws, 1, _MAX_DRAWS)
         ids = {sample.id for sample in self.benchmark.dataset.samples} if self.draws > 1 else set()
         for sample in ids:
             name, draw = parse_edit_filename(sample)

@@ -9,8 +9,9 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol
 
-from creval.core.errors import CrevalError
+from creval.core.errors import CrevalError, require_amount
 from creval.core.sample import Sample
+from creval.providers.pricing import MAX_DOLLARS
 
 _INPUTS = ("source", "mask", "references")
 
@@ -63,6 +64,9 @@ class PendingTask(Protocol):
         """Store a task's id durably. An empty id discards the task."""
 
 
+_MAX_SECONDS = 86400.0
+
+
 @dataclass(frozen=True)
 class EditorOptions:
     """Options of editors.
@@ -78,6 +82,10 @@ class EditorOptions:
     price: float | None = None
     key_env: str | None = None
     key_optional: bool = False
+
+    def __post_init__(self) -> None:
+        require_amount("price", self.price, MAX_DOLLARS)
+        require_amount("timeout", self.timeout, _MAX_SECONDS, above_zero=True)
 
 
 def require_no_settings(name: str, options: EditorOptions) -> None:

@@ -11,6 +11,7 @@ import asyncio
 from pathlib import Path
 
 from creval.core.errors import CrevalError
+from creval.core.files import read_bytes
 from creval.core.redaction import hide_words
 from creval.core.temporary import temporary_folder
 from creval.judges.base import Judge, JudgeOptions, JudgeRequest, JudgeResponse
@@ -44,10 +45,12 @@ class CommandJudge(Judge):
             arguments = await asyncio.to_thread(self._write_inputs, request, folder)
             said = await run_program(self.name, arguments, self._timeout, self._template.secrets)
             try:
-                with (folder / "reply.txt").open("rb") as file:
-                    return Completion(file.read(_MAX_REPLY_BYTES).decode("utf-8", "replace"))
-            except OSError:
+                reply = await asyncio.to_thread(read_bytes, folder / "reply.txt", _MAX_REPLY_BYTES)
+            except FileNotFoundError:
                 raise CallError("no reply", f"the program wrote nothing to {{output}}: {said}".strip()) from None
+            except OSError as error:
+                raise CallError("no reply", f"{{output}} cannot be read: {error.strerror}") from None
+            return Completion(reply.decode("utf-8", "replace"))
 
     def _write_inputs(self, request: JudgeRequest, folder: Path) -> list[str]:
         prompt = folder / "prompt.txt"

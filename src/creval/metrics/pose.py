@@ -17,7 +17,7 @@ from creval.core.errors import CrevalError
 from creval.core.schema import Metric
 from creval.metrics.base import MetricInfo
 from creval.metrics.checkpoints import find_safe_weights
-from creval.metrics.control_maps import ControlModelMetric, GreyMap, control_distance, edit_control_pairs
+from creval.metrics.control_maps import ControlModelMetric, control_distance, edit_control_pairs
 from creval.metrics.features import ExtractorInput, FeatureArray, ModelExtractor
 from creval.metrics.model_loading import ModelInfo, import_library
 from creval.providers.huggingface import best_device
@@ -39,11 +39,18 @@ class PoseModel(ModelExtractor):
     info, kind, batch_size = MODEL, "pose-distance", 1
 
     def extract(self, items: Sequence[ExtractorInput]) -> list[FeatureArray]:
-        detector = self._model.get()
         return [
-            np.array([control_distance(control, _draw_poses(detector, edit))])
+            np.array([control_distance(control, np.asarray(self.draw_poses(edit).convert("L")))])
             for edit, control in edit_control_pairs(items)
         ]
+
+    def draw_poses(self, image: Image.Image) -> Image.Image:
+        """Return the poses in an image, drawn in color on black, in the image's size."""
+        side = min(image.size)
+        drawn: Image.Image = self._model.get()(
+            image, detect_resolution=side, image_resolution=side, include_hand=True, output_type="pil"
+        )
+        return drawn.resize(image.size)
 
     def _load(self) -> Any:
         torch = import_library("torch", "poses", "OpenPose")
@@ -58,12 +65,6 @@ class PoseModel(ModelExtractor):
         except Exception as error:  # it parses the given files, so any error can occur
             reason = str(error).strip().partition("\n")[0]
             raise CrevalError(f"{self.model} cannot be loaded by controlnet_aux: {reason}") from error
-
-
-def _draw_poses(detector: Any, image: Image.Image) -> GreyMap:
-    side = min(image.size)
-    drawn = detector(image, detect_resolution=side, image_resolution=side, include_hand=True, output_type="pil")
-    return np.asarray(drawn.resize(image.size).convert("L"))
 
 
 class PoseDistance(ControlModelMetric):

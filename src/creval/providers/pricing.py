@@ -8,6 +8,11 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from creval.core.errors import require_amount
+
+MAX_DOLLARS = 1e6
+"""Largest price or budget that can be given."""
+
 # A reported cost is accepted if it is near the expected one. Providers discount cached tokens by up to 95 %, and some
 # charge more than the list price.
 _LEAST_SHARE, _MOST_SHARE = 0.05, 4.0
@@ -20,6 +25,10 @@ class Price:
 
     tokens_in: float
     tokens_out: float
+
+    def __post_init__(self) -> None:
+        for price in (self.tokens_in, self.tokens_out):
+            require_amount("price", price, MAX_DOLLARS)
 
     def cost(self, tokens_in: float, tokens_out: float) -> float:
         return (tokens_in * self.tokens_in + tokens_out * self.tokens_out) / 1e6

@@ -18,6 +18,7 @@ from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 from creval.core.concurrency import stdout_to_stderr
 from creval.core.errors import CrevalError
+from creval.core.redaction import hide_in_message, is_secret_name
 from creval.providers.call_errors import FUNCTION_FAILED, CallError, Refused
 from creval.providers.source_digests import function_digest
 
@@ -42,7 +43,7 @@ def import_callable(where: str) -> Callable[..., Any]:
             found = importlib.import_module(module)
     except (Exception, SystemExit) as error:
         reason = "it exits the process" if isinstance(error, SystemExit) else error
-        raise CrevalError(f"python:{where}: {module} cannot be imported: {reason}.") from error
+        raise CrevalError(hide_in_message(f"python:{where}: {module} cannot be imported: {reason}.")) from error
     function = getattr(found, name, None)
     if not callable(function):
         raise CrevalError(f"python:{where}: {module} has no function {name!r}.")
@@ -86,27 +87,29 @@ class UserCall(NamedTuple):
     def run(self, function: Callable[..., Any]) -> Any:
         """Call the function and return the result. Raises `CallError` if the function fails."""
         positional, named = self.prepare()
-        with _errors_as_call_errors():
+        with _errors_as_call_errors(named):
             return self.read(function(*positional, **named))
 
     async def run_async(self, function: Callable[..., Any]) -> Any:
         """Await a coroutine function and return the result. Raises `CallError` if the function fails."""
         positional, named = await asyncio.to_thread(self.prepare)
-        with _errors_as_call_errors():
+        with _errors_as_call_errors(named):
             return await asyncio.to_thread(self.read, await function(*positional, **named))
 
 
 @contextlib.contextmanager
-def _errors_as_call_errors() -> Iterator[None]:
-    """Convert all exceptions of a function, including `SystemExit`, to a `CallError`."""
+def _errors_as_call_errors(arguments: Mapping[str, Any]) -> Iterator[None]:
+    """Convert all exceptions of a function, including `SystemExit`, to a `CallError` without secrets."""
+    secrets = [value for name, value in arguments.items() if is_secret_name(name) and isinstance(value, str)]
     try:
         yield
     except (CallError, asyncio.CancelledError, GeneratorExit):
         raise
     except Refused as error:
-        raise CallError("refused", str(error), retryable=False) from error
+        raise CallError("refused", hide_in_message(str(error), secrets), retryable=False) from error
     except BaseException as error:
-        raise CallError(FUNCTION_FAILED, f"{type(error).__name__}: {error}") from error
+        message = hide_in_message(f"{type(error).__name__}: {error}", secrets)
+        raise CallError(FUNCTION_FAILED, message) from error
 
 
 class FunctionRunner(Protocol):

@@ -16,7 +16,7 @@ import string
 from collections.abc import Collection, Mapping, Sequence
 
 from creval.core.errors import CrevalError
-from creval.core.redaction import find_secret_words, hide_secrets, hide_values, hide_words
+from creval.core.redaction import find_secret_words, hide_in_message, hide_words
 from creval.providers.call_errors import PROGRAM_FAILED, CallError, ProviderUnusable
 from creval.providers.source_digests import command_digests
 
@@ -110,7 +110,7 @@ async def run_program(name: str, arguments: Sequence[str], timeout: float, secre
             raise CallError("timeout", f"the program took more than {timeout:g} s") from error
         finally:
             await _terminate(program)
-        text = hide_secrets(hide_values(log.text(), secrets))
+        text = hide_in_message(log.text(), secrets)
         if program.returncode:
             raise CallError(PROGRAM_FAILED, f"exit status {program.returncode}: {text}")
         return text

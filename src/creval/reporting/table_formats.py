@@ -32,8 +32,13 @@ def markdown_from_table(table: OutputTable) -> str:
 def _markdown_cell(cell: TableCell) -> str:
     start, end = _MARKDOWN.get(cell.mark, ("", ""))
     text = f"{start}{escape_markdown(cell.text)}{end}" if cell.text else ""
-    rest = (cell.below, f"({cell.beside.strip()})" if cell.beside.strip() else "")
-    return " ".join(filter(None, (text, *map(escape_markdown, rest))))
+    return " ".join([text, *map(escape_markdown, _details(cell))]).strip()
+
+
+def _details(cell: TableCell) -> list[str]:
+    """Return the interval of a cell, then everything else in parentheses."""
+    parts = [part.strip() for part in (cell.below, cell.beside) if part.strip()]
+    return [part if part.endswith("]") else f"({part})" for part in parts]
 
 
 def latex_from_table(table: OutputTable) -> str:
@@ -45,7 +50,10 @@ def latex_from_table(table: OutputTable) -> str:
             lines.append(r"\midrule")
         lines.append(_latex_row([_latex_cell(as_table_cell(cell)) for cell in row]))
     lines.append(r"\bottomrule")
-    note = "".join(f"% {escape_latex(text)}\n" for text in (table.title, table.caption) if text)
+    if table.title:
+        title = f"\\textit{{{escape_latex(table.title)}}}"
+        lines.insert(1, _latex_row([f"\\multicolumn{{{len(columns)}}}{{@{{}}l}}{{{title}}}"]))
+    note = f"% {escape_latex(table.caption)}\n" if table.caption else ""
     body = "\n".join(lines)
     return f"{note}\\begin{{tabular}}{{@{{}}{columns}@{{}}}}\n{body}\n\\end{{tabular}}\n"
 
@@ -60,6 +68,5 @@ def _latex_row(cells: Sequence[str]) -> str:
 
 def _latex_cell(cell: TableCell) -> str:
     value = _LATEX.get(cell.mark, "%s") % escape_latex(cell.text)
-    beside = cell.beside.strip()
-    rest = escape_latex(f"{cell.below} ({beside})" if beside else cell.below)
+    rest = " ".join(map(escape_latex, _details(cell)))
     return f"{value} {{\\scriptsize {rest}}}" if rest else value

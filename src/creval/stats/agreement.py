@@ -162,6 +162,36 @@ def fleiss_kappa(answers: Floats) -> float | None:
     return float((alike - chance) / (1 - chance)) if chance < 1 else None
 
 
+def kappa_interval(answers: Floats, clusters: Integers, resamples: int = 2_000, seed: int = 0) -> OptionalInterval:
+    """Return the ends of the 95 % interval of kappa over the items that all voices rated.
+
+    It is Cohen's for two voices and Fleiss' for more. Items of a cluster are drawn together.
+    """
+    rated = ~np.isnan(answers).any(axis=1)
+    answers, clusters = answers[rated], clusters[rated]
+    names, place = np.unique(clusters, return_inverse=True)
+    if len(names) < MIN_CLUSTERS:
+        return None, None
+    values, voices = np.unique(answers), answers.shape[1]
+    chosen = (answers[:, :, None] == values).astype(np.float64)  # item, voice, value
+    counts = chosen.sum(axis=1)
+    same = (counts * (counts - 1)).sum(axis=1) / (voices * (voices - 1))
+    columns = np.concatenate([np.ones((len(answers), 1)), same[:, None], chosen.reshape(len(answers), -1)], axis=1)
+    sums = np.zeros((len(names), columns.shape[1]))
+    np.add.at(sums, place.reshape(-1), columns)
+    draws = []
+    for drawn in resample_counts([np.arange(len(names))], resamples, seed):
+        found = drawn @ sums
+        shares = (found[:, 2:] / found[:, :1]).reshape(-1, voices, len(values))
+        chance = (
+            (shares[:, 0] * shares[:, 1]).sum(axis=1) if voices == 2 else np.square(shares.mean(axis=1)).sum(axis=1)
+        )
+        with np.errstate(invalid="ignore", divide="ignore"):
+            kappa = np.where(chance < 1 - 1e-12, (found[:, 1] / found[:, 0] - chance) / (1 - chance), np.nan)
+        draws.append(kappa)
+    return _bootstrap_ends(draws)
+
+
 def krippendorff_alpha(answers: Floats, distance: str = "nominal") -> float | None:
     """Return Krippendorff's alpha. Items that only one voice rated are ignored."""
     counts, values = _answer_counts(answers)

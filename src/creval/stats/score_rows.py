@@ -18,7 +18,6 @@ def table_from_rows(rows: Sequence[ScoreRow], lower_is_better: Iterable[str] = (
     for row in rows:
         values[models[row.model], samples[row.sample], metrics[row.metric]] = row.score
     sources = {row.sample: row.source or row.sample for row in rows}
-    clusters = _number(sources[name] for name in samples)
     scored = (~np.isnan(values)).astype(np.int64)
     lower = set(lower_is_better)
     schema = ScoreSchema(
@@ -40,7 +39,7 @@ def table_from_rows(rows: Sequence[ScoreRow], lower_is_better: Iterable[str] = (
         total=scored,
         unanswered=dict.fromkeys(models, 0),
         unasked=dict.fromkeys(models, 0),
-        clusters=np.array([clusters[sources[name]] for name in samples], dtype=np.int64),
+        clusters=np.unique([sources[name] for name in samples], return_inverse=True)[1].reshape(-1),
     )
 
 

@@ -8,6 +8,7 @@ import sqlite3
 import weakref
 from collections import Counter
 from collections.abc import Container, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
@@ -140,6 +141,10 @@ class Run:
             raise_if_damaged(self._connection, self.folder / DATABASE, error)
         finally:
             self.close()
+
+    def explaining_damage(self) -> AbstractContextManager[None]:
+        """Return a context that replaces an error by a description of the database's damage, if it is damaged."""
+        return explained(self._connection, self.folder / DATABASE)
 
     @cached_property
     def manifest(self) -> Mapping[str, Any]:

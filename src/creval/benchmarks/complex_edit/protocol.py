@@ -9,6 +9,7 @@ yes/no question per score: 10 * P(yes) / (P(yes) + P(no)).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 from creval.benchmarks.complex_edit import release
 from creval.core.benchmark import BenchmarkFormat, Protocol
@@ -85,4 +86,5 @@ BENCHMARK_FORMAT = BenchmarkFormat(
     recognise=release.find_complex_edit_folder,
     load=release.load_complex_edit_dataset,
     protocol=ComplexEdit,
+    published=Path(__file__).with_name("published.json"),
 )

@@ -52,7 +52,7 @@ def read_objects_by_id(files: Sequence[Path], images: Collection[int]) -> dict[i
 
 def read_objects_by_filename(file: Path) -> dict[str, list[AnnotatedObject]]:
     """Return the objects in all images of an annotation file, by file name. A crowd counts as three objects."""
-    with _open_annotations(file) as content:
+    with open_annotations(file) as content:
         found: dict[str, list[AnnotatedObject]] = {_file_name(entry): [] for entry in content["images"]}
         for entry, image, one in _iter_objects(content):
             found[_file_name(image)] += [one] * (3 if entry.get("iscrowd") else 1)
@@ -60,7 +60,7 @@ def read_objects_by_filename(file: Path) -> dict[str, list[AnnotatedObject]]:
 
 
 @contextmanager
-def _open_annotations(file: Path) -> Iterator[Any]:
+def open_annotations(file: Path) -> Iterator[Any]:
     """Read an annotation file. Raises `CrevalError` if its content is malformed."""
     content = read_json(file, _MAX_FILE_BYTES)
     try:
@@ -108,7 +108,7 @@ def _write_box_table(files: Sequence[Path], into: Path) -> None:
     rows: list[tuple[Any, ...]] = []
     for file in files:
         LOG.info("reading the boxes in %s (only once)", file)
-        with _open_annotations(file) as content:
+        with open_annotations(file) as content:
             found = [(int(entry["image_id"]), *one) for entry, _, one in _iter_objects(content)]
         rows += [(image, category, *box) for image, category, box in found if abs(image) < _MAX_IMAGE_ID]
     numbers = dict.fromkeys(("left", "top", "right", "bottom"), polars.Float64)

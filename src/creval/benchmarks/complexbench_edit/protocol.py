@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 from creval.benchmarks.complexbench_edit import release
 from creval.benchmarks.complexbench_edit.release import EDIT_TYPES, GLOBAL_SUBSET, LEVELS
@@ -157,4 +158,5 @@ BENCHMARK_FORMAT = BenchmarkFormat(
     recognise=release.find_complexbench_folder,
     load=release.load_complexbench_dataset,
     protocol=ComplexBenchEdit,
+    published=Path(__file__).with_name("published.json"),
 )

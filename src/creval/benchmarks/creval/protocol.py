@@ -6,6 +6,7 @@ A sample's metric = sum(weight * correct) / sum(weight), in percent. S = 0.4 IF 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 from creval.benchmarks.creval import release
 from creval.benchmarks.creval.release import LEVELS, METRICS
@@ -62,4 +63,5 @@ BENCHMARK_FORMAT = BenchmarkFormat(
     recognise=release.find_creval_folder,
     load=release.load_creval_dataset,
     protocol=CREval,
+    published=Path(__file__).with_name("published.json"),
 )

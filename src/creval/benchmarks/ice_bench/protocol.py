@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 from creval.benchmarks.ice_bench import release
 from creval.benchmarks.ice_bench.tasks import (
@@ -182,4 +183,5 @@ BENCHMARK_FORMAT = BenchmarkFormat(
     recognise=release.find_ice_bench_folder,
     load=release.load_ice_bench_dataset,
     protocol=IceBench,
+    published=Path(__file__).with_name("published.json"),
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ from creval.benchmarks.ice_bench.tasks import TASKS, Task, find_tasks
 from creval.building.base import Builder
 from creval.building.duplicates import KEEP
 from creval.building.ice.build_plan import abbreviate, plan_from_folder, plan_from_table
-from creval.building.ice.control_images import DEPTH, DERIVABLE
+from creval.building.ice.control_images import DERIVABLE, MODEL_DERIVABLE
 from creval.building.ice.files import IceItems, ItemDraft, get_template, get_texts
 from creval.building.ice.image_sets import relative_name
 from creval.building.ice.item_inputs import InputBuilder, discard_derived_images, read_item_inputs
@@ -62,10 +62,10 @@ class IceBuildOptions:
         if self.source_type:
             require_known("source type", self.source_type, SOURCE_TYPES)
 
-    def task_selection(self, depth: bool) -> TaskSelection:
+    def task_selection(self, models: Collection[str]) -> TaskSelection:
         names = [part.strip() for part in self.tasks.split(",") if part.strip()]
         tasks = {task.name for name in names for task in find_tasks(name)}
-        derived = DERIVABLE | {DEPTH} if depth else DERIVABLE
+        derived = DERIVABLE.union(models)
         return TaskSelection(frozenset(tasks or TASKS), self.items_per_image, derived if self.derive else frozenset())
 
 
@@ -101,9 +101,9 @@ class IceBuilder(Builder[ItemDraft]):
             templates=self._templates.version,
         )
         self.ice_items = IceItems(out)
-        depth = settings.metric_models.get(DEPTH)
-        choice = options.task_selection(bool(depth))
-        self._input_builder = InputBuilder(out, choice.derived, depth)
+        models = {name: settings.metric_models[name] for name in MODEL_DERIVABLE if name in settings.metric_models}
+        choice = options.task_selection(models)
+        self._input_builder = InputBuilder(out, choice.derived, models)
         if options.item_table is None:
             self._plan = plan_from_folder(self._images, self.ice_items, choice, settings, duplicates)
         else:
@@ -178,7 +178,7 @@ class IceBuilder(Builder[ItemDraft]):
         return job.instruction or drawn, ItemTexts({})
 
     def prepare(self) -> Mapping[str, Any]:
-        self._input_builder.check_depth_model()
+        self._input_builder.check_models()
         return {}
 
     async def make(self, session: ValidatingSession) -> ItemDraft:

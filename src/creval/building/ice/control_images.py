@@ -1,13 +1,13 @@
-"""Control images that are derived from photographs: edges, depth, grey, blur, and borders to fill."""
+"""Control images that are derived from photographs: edges, depth, poses, grey, blur, and borders to fill."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from PIL import Image, ImageFilter, ImageOps
 
 from creval.benchmarks.ice_bench.tasks import Task
@@ -17,8 +17,11 @@ from creval.core.images import MAX_PIXELS, ImageError, open_image
 OUTPAINTING = "Outpainting"
 DERIVABLE = frozenset({"canny", "grey", "ssim", OUTPAINTING})
 """Control images that need no model: their control metrics, and the name of the outpainting task."""
-DEPTH = "depth"
-DepthEstimator = Callable[[Image.Image], NDArray[np.uint8]]
+DEPTH, POSE = "depth", "pose"
+MODEL_DERIVABLE = (DEPTH, POSE)
+"""Control metrics whose control images need a model."""
+Estimator = Callable[[Image.Image], Image.Image]
+"""Returns the control image of a photograph."""
 _BLUR = 0.008  # radius as a share of the longer side
 _BORDER = 0.25  # width as a share of each side
 _BORDER_COLOUR = (128, 128, 128)
@@ -31,7 +34,24 @@ class ControlImage(NamedTuple):
     mask: Image.Image | None = None
 
 
-def make_control_image(task: Task, photograph: Path, depth: DepthEstimator | None = None) -> ControlImage:
+def load_estimators(models: Mapping[str, str]) -> dict[str, Estimator]:
+    """Return the estimators of the given models by control metric. The models are loaded at first use."""
+    found: dict[str, Estimator] = {}
+    if DEPTH in models:
+        from creval.metrics.depth import DepthModel
+
+        depth = DepthModel(models[DEPTH])
+        found[DEPTH] = lambda image: Image.fromarray(depth.estimate_depth(image))
+    if POSE in models:
+        from creval.metrics.pose import PoseModel
+
+        found[POSE] = PoseModel(models[POSE]).draw_poses
+    return found
+
+
+def make_control_image(
+    task: Task, photograph: Path, estimators: Mapping[str, Estimator] = MappingProxyType({})
+) -> ControlImage:
     """Return a task's control image, derived from a photograph."""
     image = open_image(photograph)
     if task.name == OUTPAINTING:
@@ -40,8 +60,8 @@ def make_control_image(task: Task, photograph: Path, depth: DepthEstimator | Non
         from creval.metrics.control_maps import canny_edges
 
         return ControlImage(Image.fromarray(canny_edges(np.asarray(image))))
-    if task.control_metric == DEPTH and depth:
-        return ControlImage(Image.fromarray(depth(image)))
+    if estimate := estimators.get(task.control_metric or ""):
+        return ControlImage(estimate(image))
     if task.control_metric == "grey":
         return ControlImage(image.convert("L"))
     if task.control_metric == "ssim":

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from PIL import Image
 
 from creval.benchmarks.ice_bench.tasks import Task
-from creval.building.ice.control_images import OUTPAINTING, DepthEstimator, is_single_colour, make_control_image
+from creval.building.ice.control_images import OUTPAINTING, POSE, is_single_colour, load_estimators, make_control_image
 from creval.building.ice.files import ItemEntry, find_item_images, item_image_path
 from creval.building.ice.jobs import ItemJob
 from creval.building.ice.texts import ItemInputs, TaskUnsuitableError, is_text_only
@@ -23,18 +24,14 @@ class InputBuilder:
     Derived control images are written at once to their final paths in the benchmark's folder.
     """
 
-    def __init__(self, folder: Path, derived: frozenset[str], depth: str | None) -> None:
+    def __init__(self, folder: Path, derived: frozenset[str], models: Mapping[str, str]) -> None:
         self._folder, self._derived = folder, derived
-        self._depth: DepthEstimator | None = None
-        if depth:
-            from creval.metrics.depth import DepthModel
+        self._estimators = load_estimators(models)
 
-            self._depth = DepthModel(depth).estimate_depth
-
-    def check_depth_model(self) -> None:
-        """Raise an error if the depth model cannot be loaded, before anything is paid."""
-        if self._depth is not None:
-            self._depth(Image.new("RGB", (64, 64)))
+    def check_models(self) -> None:
+        """Raise an error if a model of control images cannot be loaded, before anything is paid."""
+        for estimate in self._estimators.values():
+            estimate(Image.new("RGB", (64, 64)))
 
     def plan_inputs(self, job: ItemJob, task: Task) -> ItemInputs:
         """Return the inputs of a job for a task. Derived images may not exist yet."""
@@ -75,9 +72,10 @@ class InputBuilder:
 
     def _write_control_image(self, task: Task, photograph: Path, source: Path, mask: Path | None) -> None:
         """Write a control image and its mask, if it has one."""
-        control = make_control_image(task, photograph, self._depth)
+        control = make_control_image(task, photograph, self._estimators)
         if is_single_colour(control.source):
-            raise TaskUnsuitableError(f"{task.name} does not suit: its control image would have a single colour")
+            why = "nobody is found" if task.control_metric == POSE else "its control image would have a single colour"
+            raise TaskUnsuitableError(f"{task.name} does not suit: {why}")
         for image, path in ((control.source, source), (control.mask, mask)):
             if image is not None and path is not None:
                 try:

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from creval.benchmarks.ice_bench.tasks import TASKS, Task
 from creval.building.creval.sources import safe_filename
-from creval.building.ice.control_images import DEPTH, DERIVABLE, OUTPAINTING
+from creval.building.ice.control_images import DERIVABLE, MODEL_DERIVABLE, OUTPAINTING
 from creval.building.ice.image_sets import ImageSet, tasks_from_folder
 from creval.core.filenames import escape_draw_suffix
 from creval.parsing.text_checks import text_digest
@@ -196,8 +196,8 @@ def unfit_task_reason(
 
 def _derive_hint(what: str) -> str:
     """Return a hint at the option that derives a missing image, or ""."""
-    if what == DEPTH:
-        return "; `derive` `metric_models` depth=MODEL creates it"
+    if what in MODEL_DERIVABLE:
+        return f"; `derive` `metric_models` {what}=MODEL creates it"
     return "; `derive` creates it" if what in DERIVABLE else ""
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from creval.benchmarks import read_title
 from creval.benchmarks.complex_edit.rows import has_row_files
@@ -16,12 +17,30 @@ from creval.building.creval.review import CrevalReview
 from creval.building.ice.files import IceItems
 from creval.building.ice.review import IceReview
 from creval.building.review.base import Review
+from creval.building.review.json_review import JsonReview
+from creval.building.review.named_review import NamedReview
+from creval.building.review.votes import VOTE_FILE, Votes, check_reviewer
 from creval.core.errors import CrevalError
 from creval.store import DATABASE
 
 
-def open_review(path: Path) -> Review:
-    """Return the review of a built benchmark. Releases cannot be reviewed, since reviews write into the folder."""
+def open_review(path: Path, reviewer: str = "") -> Review:
+    """Return the review of a built benchmark, under a reviewer's name if one is given.
+
+    Releases cannot be reviewed, since reviews write into the folder.
+    """
+    review = _open_shared_review(path)
+    if reviewer:
+        return NamedReview(review, check_reviewer(reviewer))
+    return NamedReview(review) if (review.folder / VOTE_FILE).is_file() else review
+
+
+def open_votes(path: Path) -> Votes:
+    """Return the votes of the named reviewers of a built benchmark."""
+    return Votes(_open_shared_review(path).folder)
+
+
+def _open_shared_review(path: Path) -> JsonReview[Any]:
     if not path.is_dir():
         raise CrevalError(f"{path} is not a folder. Give the output folder of `creval build`.")
     review = _find_review(path)
@@ -35,7 +54,7 @@ def open_review(path: Path) -> Review:
     return review
 
 
-def _find_review(path: Path) -> Review | None:
+def _find_review(path: Path) -> JsonReview[Any] | None:
     folder = find_creval_folder(path)
     if folder is not None and any((folder / name).is_file() for name in (BUILD_RECORD, DATABASE)):
         return CrevalReview(folder)

@@ -57,7 +57,7 @@ def _join_pairs(pairs: Sequence[tuple[str, str]], most: int = 5) -> str:
 
 def _standings_table(outcome: StoppingOutcome) -> OutputTable:
     """Return a table with a row per model: samples and answers used, and the difference to the first model."""
-    columns = ("samples", "answers", f"{outcome.column} so far", "difference to first", "confidence sequence")
+    columns = ("samples", "answers", f"{outcome.column} so far", "difference", "interval")
     rows = [
         [
             at.model,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from creval.core.errors import require_known
 from creval.core.formatting import escape_control, escape_markdown
-from creval.reporting import edit_costs, missing_edits, sentences, tables
+from creval.reporting import edit_costs, missing_edits, published_tables, sentences, tables
 from creval.reporting.latex import LatexCells, latex_table
 from creval.reporting.output import CommandOutput, OutputTable
 from creval.reporting.result import Result
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     import polars
 
     from creval.analysis.correction import CorrectedScores
+    from creval.analysis.published_scores import PublishedScores
     from creval.store.run import Run
 
 
@@ -29,6 +30,7 @@ def score_output(
     resamples: int,
     corrected: CorrectedScores | None = None,
     grids: Iterable[OutputTable] = (),
+    published: PublishedScores | None = None,
 ) -> CommandOutput:
     """Return the output of `creval score`: significant differences, notes, and the tables given."""
     manifest = run.manifest
@@ -45,6 +47,10 @@ def score_output(
     if corrected is not None:
         notes += sentences.correction_sentences(run, corrected)
         data |= tables.corrected_json(corrected, groups)
+    if published is not None:
+        grids = [*grids, *published_tables.published_tables(published, card, groups)]
+        notes += published_tables.published_sentences(published, card, str(manifest["judge"] or ""))
+        data |= published_tables.published_json(published, card, groups)
     rules = [*missing_edits.missing_sentences(gone), *missing_edits.missing_policy_sentences(card.table, gone)]
     return CommandOutput([sentences.decided_sentence(card), *rules], list(grids), data, notes)
 

@@ -94,5 +94,5 @@ def _sensitivity_table(sensitivity: Sensitivity) -> OutputTable:
                 "–" if name == sensitivity.best else "never" if change is None else f"{change:.2f}",
             ]
         )
-    heads = ["model", *sensitivity.metrics, "best under", "significant under", "ranks", "passes the best after"]
+    heads = ["model", *sensitivity.metrics, "best in", "significant in", "ranks", "passes the best after"]
     return OutputTable(heads, rows)

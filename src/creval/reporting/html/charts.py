@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
+from creval.analysis.published_scores import PublishedScores
 from creval.core.errors import CrevalError
 from creval.reporting import edit_costs, plots, tables
 from creval.reporting.commands.sensitivity_output import sensitivity_output
@@ -37,20 +38,20 @@ class Chart:
     cost_table: OutputTable | None = None
 
 
-def build_charts(card: Scorecard, about: str, provenances: edit_costs.ProvenanceByModel) -> list[Chart]:
+def build_charts(
+    card: Scorecard, about: str, provenances: edit_costs.ProvenanceByModel, published: PublishedScores | None = None
+) -> list[Chart]:
     """Return every plot that the scorecard and the provenance of the edits have data for."""
-    drawn: list[Callable[[], Chart]] = [
-        lambda: _make_chart(
-            "forest", "Scores with intervals", plots.forest(card, about=about), tables=_overall_tables(card)
-        )
-    ]
+    if published is not None and len(published.subsets) > 1:
+        published = None  # a plot shows scores of one subset only
+    drawn: list[Callable[[], Chart]] = [lambda: _forest_chart(card, about, published)]
     for level in card.table.schema.levels:
         # Groups computed from other groups are shown in the table of scores.
         if level.name != "overall" and level.mean_of is None and card.groups(level.name):
-            drawn.append(partial(_level_chart, card, level.name, about))
+            drawn.append(partial(_level_chart, card, level.name, about, published))
     if provenances:
         drawn.insert(1, lambda: _cost_chart(card, about, provenances))
-    drawn.append(lambda: _plane_chart(card, about))
+    drawn.append(lambda: _plane_chart(card, about, published))
     weighed = card.table.schema.composite
     if weighed is not None and len(weighed.weights) == 3 and len(card.models) > 1:
         drawn.append(lambda: _weights_chart(card, about))
@@ -64,15 +65,21 @@ def build_charts(card: Scorecard, about: str, provenances: edit_costs.Provenance
 def sources_chart(comparison: SourceComparison) -> Chart:
     """Return the scores of several runs and score files side by side."""
     output = sources_output(comparison)
-    text = " ".join([*output.sentences, *output.notes])
-    return _make_chart(
-        "sources", "Other runs and scores", plots.sources(comparison), tables=tuple(output.tables), text=text
-    )
+    first = comparison.sources[0].name
+    text = " ".join(output.sentences[: sum(pair.first == first for pair in comparison.pairs)])
+    made = plots.sources(comparison)
+    return _make_chart("sources", "Other runs and scores", made, tables=tuple(output.tables), text=text)
 
 
-def _plane_chart(card: Scorecard, about: str) -> Chart:
+def _forest_chart(card: Scorecard, about: str, published: PublishedScores | None) -> Chart:
+    made = plots.forest(card, about=about, published=published)
+    return _make_chart("forest", "Scores with intervals", made, tables=_overall_tables(card))
+
+
+def _plane_chart(card: Scorecard, about: str, published: PublishedScores | None) -> Chart:
     numbers = _overall_tables(card, "IF", consistency_column(card))
-    return _make_chart("plane", "Instruction following and consistency", plots.plane(card, about=about), tables=numbers)
+    made = plots.plane(card, about=about, published=published)
+    return _make_chart("plane", "Instruction following and consistency", made, tables=numbers)
 
 
 def _overall_tables(card: Scorecard, *columns: str) -> tuple[OutputTable, ...]:
@@ -82,16 +89,16 @@ def _overall_tables(card: Scorecard, *columns: str) -> tuple[OutputTable, ...]:
     return (replace(select_columns(grid, wanted), section_starts=frozenset()),)
 
 
-def _level_chart(card: Scorecard, level: str, about: str) -> Chart:
+def _level_chart(card: Scorecard, level: str, about: str, published: PublishedScores | None) -> Chart:
     """Return the plot of a level: a line plot for complexity, otherwise a radar plot or panels."""
     groups = card.groups(level)
     behind = tuple(tables.tables_by_group(card, level))
     if level == "complexity" and len(groups) > 1:
-        made = plots.complexity(card, about=about)
+        made = plots.complexity(card, about=about, published=published)
     elif card.table.schema.find_level(level).groups_samples and len(groups) in _RADAR_GROUPS:
         made = plots.radar(card, level, about=about)
     else:
-        made = plots.groups(card, level, about=about)
+        made = plots.groups(card, level, about=about, published=published)
     return _make_chart(f"by-{level}", f"By {level.replace('_', ' ')}", made, tables=behind)
 
 

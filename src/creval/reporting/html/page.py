@@ -6,9 +6,10 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from creval.analysis.published_scores import PublishedScores
 from creval.core.formatting import pluralise
 from creval.providers.catalog import describe_judge
-from creval.reporting import headline, missing_edits, run_facts, sentences, tables
+from creval.reporting import headline, missing_edits, published_tables, run_facts, sentences, tables
 from creval.reporting.html.charts import build_charts, sources_chart
 from creval.reporting.html.gallery import build_gallery
 from creval.reporting.html.template import render_page
@@ -34,6 +35,7 @@ def report_page(
     link: Path | None = None,
     comparison: SourceComparison | None = None,
     watch: Callable[[int, int], None] = lambda _, __: None,
+    published: PublishedScores | None = None,
 ) -> str:
     """Return the report as HTML: scores, plots, samples with images, and facts about the run.
 
@@ -61,9 +63,15 @@ def report_page(
             *missing_edits.missing_sentences(gone),
             *missing_edits.missing_policy_sentences(card.table, gone),
         ],
+        published=[] if published is None else list(published_tables.published_tables(published, card, _groups(card))),
+        published_notes=(
+            []
+            if published is None
+            else published_tables.published_sentences(published, card, str(manifest["judge"] or ""))
+        ),
         charts=[
             *([sources_chart(comparison)] if comparison else []),
-            *build_charts(card, describe_basis(card, manifest), read_provenance(manifest)),
+            *build_charts(card, describe_basis(card, manifest), read_provenance(manifest), published),
         ],
         sections=sections,
         models=card.models,
@@ -85,11 +93,15 @@ def _page_title(card: Scorecard, manifest: Mapping[str, Any]) -> str:
     return f"{benchmark_title(manifest)}: {pluralise(len(card.models), 'model')}, {judged}"
 
 
+def _groups(card: Scorecard) -> tables.SampleGroups:
+    """Return the overall group and the groups of the coarsest level."""
+    level = next((level.name for level in card.table.schema.levels if level.groups_samples), None)
+    return tables.select_groups(card, ["overall"] if level is None else ["overall", level])
+
+
 def _score_tables(card: Scorecard) -> list[OutputTable]:
     """Return one table of the overall scores and the coarsest level, or several tables if it is too wide."""
-    levels = card.table.schema.levels
-    level = next((level.name for level in levels if level.groups_samples), None)
-    shown = tables.select_groups(card, ["overall"] if level is None else ["overall", level])
+    levels, shown = card.table.schema.levels, _groups(card)
     if len(shown) * len(tables.visible_columns(card)) <= _MAX_COLUMNS:
         return list(tables.score_tables(card, shown, {}, width=10**6, ranking_first=True))
     once = card.table.distinct_groups()

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 from creval.core.errors import CrevalError, require_known
 from creval.core.schema import Metric
 from creval.reporting.plots import canvas, selection
-from creval.reporting.plots.label_placement import draw_labelled_point, place_labels
+from creval.reporting.plots.label_placement import LabelledPoint, draw_labelled_point, place_labels
 from creval.reporting.plots.names import escape_plot_text, model_labels
+from creval.reporting.plots.published_marks import PublishedMarks, draw_published, published_label
 from creval.stats.scorecard import Scorecard
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
     from matplotlib.text import Text
+
+    from creval.analysis.published_scores import PublishedScores
 
 _CONSISTENCY_METRICS = ("VC", "IP")
 
@@ -31,7 +35,14 @@ def consistency_column(card: Scorecard) -> str:
 
 
 @canvas.plot_style()
-def plane(card: Scorecard, following: str = "IF", consistency: str = "", *, about: str = "") -> Figure:
+def plane(
+    card: Scorecard,
+    following: str = "IF",
+    consistency: str = "",
+    *,
+    about: str = "",
+    published: PublishedScores | None = None,
+) -> Figure:
     """Draw each model's instruction following against its consistency, with intervals."""
     consistency = consistency or consistency_column(card)
     for column in (following, consistency):
@@ -42,11 +53,13 @@ def plane(card: Scorecard, following: str = "IF", consistency: str = "", *, abou
         raise CrevalError(f"no model has both {following} and {consistency} yet, so there is nothing to draw.")
     missing = [name for name in cells if name not in drawn]
     absent = f"Not shown, without a value: {', '.join(model_labels(missing).values())}. "
+    marks = PublishedMarks(published, card, [("overall", "overall")]) if published is not None else None
     made, body = canvas.make_figure(
         f"{escape_plot_text(following)} and {escape_plot_text(consistency)} of each model",
         f"{about}Bars: 95 % intervals over samples. "
         f"{canvas.hollow_note(cell for two in drawn.values() for cell in two)}"
-        f"{absent if missing else ''}Axes may show only a part of their range.",
+        f"{absent if missing else ''}"
+        f"{marks.note if marks is not None else ''}Axes may show only a part of their range.",
         4.6,
         alt_text=selection.values_text(card, (following, consistency)),
         width=6.2,
@@ -58,6 +71,8 @@ def plane(card: Scorecard, following: str = "IF", consistency: str = "", *, abou
         for at, name in enumerate(card.models)
         if name in drawn
     ]
+    if marks is not None:
+        spots += _draw_published(axes, card, drawn, marks, (following, consistency))
     metrics = [card.table.schema.find_metric(column) for column in (following, consistency)]
     axes.set_xlabel(selection.axis_label(metrics[0], following))
     axes.set_ylabel(selection.axis_label(metrics[1], consistency))
@@ -74,6 +89,26 @@ def plane(card: Scorecard, following: str = "IF", consistency: str = "", *, abou
         words = _draw_diagonal(axes, ends, f"{escape_plot_text(following)} = {escape_plot_text(consistency)}")
         place_labels(made, axes, spots, avoid=[words], lines=[(ends[0], ends[0], ends[1], ends[1])])
     return made
+
+
+def _draw_published(
+    axes: Axes, card: Scorecard, drawn: Collection[str], marks: PublishedMarks, columns: tuple[str, str]
+) -> list[LabelledPoint]:
+    """Draw published points, joined to the run's own by dotted lines. Return the points that need a name."""
+    named = []
+    series = [(name, one) for name, one in marks.own.items() if name in drawn] + [("", one) for one in marks.others]
+    for own, one in series:
+        values = [one.values.get(("overall", "overall", column)) for column in columns]
+        if values[0] is None or values[1] is None:
+            continue
+        x, y = values[0].value, values[1].value
+        draw_published(axes, x, y)
+        if own:
+            ends = [card.cell(own, column).value or 0.0 for column in columns]
+            axes.plot([ends[0], x], [ends[1], y], color=canvas.FOREGROUND, linestyle=":", linewidth=0.8, zorder=1)
+        else:
+            named.append(LabelledPoint(x, y, published_label(one)))
+    return named
 
 
 def _diagonal_range(axes: Axes, metric: Metric) -> tuple[float, float] | None:
