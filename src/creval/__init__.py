@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from creval.api.analyses import score as score
     from creval.api.analyses import sensitivity as sensitivity
     from creval.api.analyses import unchanged as unchanged
+    from creval.api.builds import build_captions as build_captions
     from creval.api.builds import build_complex_edit as build_complex_edit
     from creval.api.builds import build_complexbench as build_complexbench
     from creval.api.builds import build_creval as build_creval
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from creval.api.outputs import report as report
     from creval.api.outputs import view as view
     from creval.api.published import published as published
+    from creval.api.releases import get as get
     from creval.api.run_changes import label as label
     from creval.api.run_changes import remove as remove
     from creval.api.run_changes import rename as rename
@@ -69,10 +71,11 @@ __version__ = "0.2.0"
 # loads no heavy dependency.
 _NAMES_BY_MODULE = {
     "api.analyses": "agree align compare items repeats score sensitivity unchanged",
-    "api.builds": "build_complex_edit build_complexbench build_creval build_ice",
+    "api.builds": "build_captions build_complex_edit build_complexbench build_creval build_ice",
     "api.caches": "cache prune_cache",
     "api.outputs": "export plot report view",
     "api.published": "published",
+    "api.releases": "get",
     "api.run_changes": "label remove rename",
     "api.runs": "calibrate edit estimate judge measure replay",
     "api.init_ice": "init_ice",

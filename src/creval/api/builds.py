@@ -163,6 +163,17 @@ def build_ice(
     return _build(builder, out, name)
 
 
+def build_captions(bench: str | Path, writer: str, *, settings: JudgeSettings | None = None) -> Result[Any]:
+    """Write captions of sources and ideal edits, and keep them with the benchmark.
+
+    `open_benchmark` adds them to the samples, so that directional CLIP scores can be measured.
+    """
+    from creval.building.captions.builder import CaptionBuilder
+
+    builder = CaptionBuilder(Path(bench), writer, settings or JudgeSettings())
+    return _build(builder, builder.out, "")
+
+
 def _build(builder: Any, out: str | Path, name: str) -> Result[Any]:
     builder.title = name
     with ProgressLine() as line:

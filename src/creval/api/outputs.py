@@ -176,7 +176,7 @@ def _draw_repeats(run: Run, scoring: ScoringOptions) -> Figure:
     without_effect = ("exclude", False, None)
     given = [name for name, value in scoring.items() if name not in ("seed", "resamples")]
     if any(scoring.get(name) not in without_effect for name in given):
-        raise CrevalError("`repeats` uses all measurements of a run: only `seed` goes with it.")
+        raise CrevalError("`repeats` uses all measurements of a run. Only `seed` can be used with it.")
     found, manifest = measure_repeat_variation(run, scoring.get("seed", 0)), run.manifest
     judge = f", judge {describe_judge(manifest['judge'])}" if manifest["judge"] else ""
     return plots.repeat_variation(

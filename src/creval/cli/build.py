@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from creval.cli import build_complex_edit, build_complexbench, build_creval, build_ice, console
+from creval.cli import build_captions, build_complex_edit, build_complexbench, build_creval, build_ice, console
 
 app = typer.Typer(name="build", help="Build a benchmark.")
 
@@ -24,6 +24,7 @@ app.command("creval")(build_creval.creval)
 app.command("complex-edit")(build_complex_edit.complex_edit)
 app.command("complexbench")(build_complexbench.complexbench)
 app.command("ice")(build_ice.ice)
+app.command("captions")(build_captions.captions)
 
 
 @app.command()

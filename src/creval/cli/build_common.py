@@ -93,9 +93,13 @@ class BuildFlags:
         )
 
 
-def build_command(function: Callable[..., None]) -> Callable[..., None]:
-    """Decorate a command to also take the options of `BuildFlags`, which it receives as `common`."""
-    shared = get_type_hints(BuildFlags, include_extras=True)
+def build_command(function: Callable[..., None], without: Sequence[str] = ()) -> Callable[..., None]:
+    """Decorate a command to also take the options of `BuildFlags`, which it receives as `common`.
+
+    It does not take those in `without`, which keep their defaults.
+    """
+    hints = get_type_hints(BuildFlags, include_extras=True)
+    shared = {name: hint for name, hint in hints.items() if name not in without}
     parameters = [
         parameter.replace(kind=Parameter.KEYWORD_ONLY)
         for name, parameter in signature(function, eval_str=True).parameters.items()
@@ -129,7 +133,7 @@ class BuildOutput(NamedTuple):
 def run_build(
     builder: Builder[T],
     common: BuildFlags,
-    review: Callable[[Path], Review],
+    review: Callable[[Path], Review] | None,
     describe: Callable[[GenerationResult[T]], BuildOutput],
 ) -> None:
     """Print the estimate. Unless it is a dry run, build, print the results, and open the review or exit."""
@@ -156,7 +160,7 @@ def run_build(
         console.print_output(output.table)
     console.print_note(*output.notes)
     console.exit_if_stopped(result.stopped, "written")
-    if common.review and output.has_samples:
+    if common.review and review and output.has_samples:
         from creval.web.review.app import serve_review
 
         serve_review(review(builder.out))
