@@ -32,10 +32,14 @@ class PublishedSeries:
 
 @dataclass(frozen=True)
 class PublishedScores:
-    """The published numbers that belong beside a run's scores. `matched` maps the run's models to published ones.
+    """Published numbers comparable with a run's scores. `matched` maps the run's models to published ones.
 
-    `subsets` are those of the published numbers, empty if they are of the whole benchmark. `judge` is the published
-    judge that is also the run's, or the first one, or empty if no judge gave the numbers.
+    <<<<<<< HEAD
+        `subsets` are those of the published numbers, empty if they are of the whole benchmark. `judge` is the published
+        judge that is also the run's, or the first one, or empty if no judge gave the numbers.
+    =======
+        `subsets` are the subsets with published numbers. It is empty if the numbers are of the whole benchmark.
+    >>>>>>> main
     """
 
     publication: Publication

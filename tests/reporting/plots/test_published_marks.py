@@ -49,7 +49,7 @@ def test_complexity_shows_both_ends_of_the_published_models() -> None:
 def test_numbers_of_two_subsets_are_not_mixed_in_a_plot() -> None:
     both = found(card(None))
     assert both.subsets == ("test_real", "test_syn")
-    with pytest.raises(CrevalError, match="published for test_real and test_syn apart: give `subset`"):
+    with pytest.raises(CrevalError, match="published separately for test_real and test_syn"):
         plots.complexity(card(None), published=both)
 
 
