@@ -18,7 +18,7 @@ LAYERS = (
     ("editors", "judges", "metrics"),
     ("benchmarks",),
     ("testing", "touchstone"),
-    ("calls",),
+    ("calls", "downloads"),
     ("analysis",),
     ("judging",),
     ("editing",),

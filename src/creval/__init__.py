@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from creval.api.outputs import report as report
     from creval.api.outputs import view as view
     from creval.api.published import published as published
+    from creval.api.releases import get as get
     from creval.api.run_changes import label as label
     from creval.api.run_changes import remove as remove
     from creval.api.run_changes import rename as rename
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
     from creval.api.runs import judge as judge
     from creval.api.runs import measure as measure
     from creval.api.runs import replay as replay
+    from creval.api.side_by_side import compare_sources as compare_sources
     from creval.benchmarks import open_benchmark as open_benchmark
     from creval.calls.settings import JudgeSettings as JudgeSettings
     from creval.calls.settings import Settings as Settings
@@ -73,10 +75,12 @@ _NAMES_BY_MODULE = {
     "api.caches": "cache prune_cache",
     "api.outputs": "export plot report view",
     "api.published": "published",
+    "api.releases": "get",
     "api.run_changes": "label remove rename",
     "api.runs": "calibrate edit estimate judge measure replay",
     "api.init_ice": "init_ice",
     "api.init_samples": "init_samples",
+    "api.side_by_side": "compare_sources",
     "benchmarks": "open_benchmark",
     "calls.settings": "JudgeSettings Settings",
     "core.benchmark": "Protocol",

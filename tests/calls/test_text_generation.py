@@ -200,6 +200,7 @@ writing(folder / "kept", url).run(some, story)
 """
 
 
+@pytest.mark.attack
 def test_killed_it_loses_nothing(tmp_path: Path) -> None:
     server = Server()
     items(tmp_path, "a")

@@ -26,6 +26,8 @@ from creval.core.images import (
 )
 from tests.hostile_images import PIXELS, REFUSED, TAKEN, chunk, plain_png, png, saved, tags, write_sparse
 
+pytestmark = pytest.mark.attack
+
 SECONDS = 2.0  # CPU time
 
 

@@ -32,6 +32,7 @@ def _not_cleaned_yet(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(temporary, "_cleaned", set())
 
 
+@pytest.mark.attack
 def test_what_a_killed_process_left_is_removed_by_the_next(tmp_path: Path) -> None:
     killed = subprocess.run([sys.executable, "-c", KILLED, str(tmp_path)], capture_output=True, text=True, check=False)
     assert killed.returncode == -signal.SIGKILL

@@ -37,9 +37,9 @@ _EDITORS: dict[str, type[Provider]] = {
 _KEYS = ("ANTHROPIC_API_KEY", "ARK_API_KEY", "BFL_API_KEY", "DASHSCOPE_API_KEY", "GEMINI_API_KEY", "OPENAI_API_KEY")
 _EDITOR = re.compile(rf"(?P<option>--editor )(?P<name>{'|'.join(_EDITORS)}):(?P<model>[^\s@]+)(?:@\S+)?")
 _LOCAL_JUDGE = re.compile(r"openai:([^\s@]+)@http://localhost:8000/v1")
-# What needs weights from the hub: only its options are parsed.
-_NEEDS_WEIGHTS = re.compile(
-    r"diffusers:|--protocol clip\b|measure (clip_cap|subject|text)\b|--metrics AES,IMG|--metric-model"
+# What needs files from the hub: only its options are parsed.
+_NEEDS_HUB = re.compile(
+    r"^get \S+ --out|diffusers:|--protocol clip\b|measure (clip_cap|subject|text)\b|--metrics AES,IMG|--metric-model"
 )
 
 
@@ -165,7 +165,7 @@ class Shell:
         if arguments[0] == "demo":
             self._inputs.provide_demo(self)
             return Output("", "")
-        if _NEEDS_WEIGHTS.search(" ".join(arguments)):
+        if _NEEDS_HUB.search(" ".join(arguments)):
             _parse(arguments)
             return Output("", "")
         self._make_inputs(arguments)

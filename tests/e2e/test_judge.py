@@ -114,6 +114,7 @@ def test_metrics_are_measured_in_a_run_with_answers(tmp_path: Path, served: tupl
     assert "calls" not in measured.stderr
 
 
+@pytest.mark.attack
 def test_a_run_killed_ten_times_ends_with_the_same_verdicts(miniature: Path, tmp_path: Path) -> None:
     at_once = 8
     calm = FakeServer()
@@ -138,6 +139,7 @@ def test_a_run_killed_ten_times_ends_with_the_same_verdicts(miniature: Path, tmp
     assert server.stats["requests"] <= calls + 10 * at_once
 
 
+@pytest.mark.attack
 def test_an_interrupt_lets_in_flight_calls_finish(miniature: Path, tmp_path: Path) -> None:
     server = FakeServer(latency=0.3)
     run = tmp_path / "run"

@@ -354,6 +354,23 @@ def test_what_fails_is_told_and_tried_again(bench: Path, tmp_path: Path) -> None
     assert found[first.id].status is EditStatus.FAILED
 
 
+@pytest.mark.parametrize(("message", "calls"), [("the same", 2), ("number {calls}", 5)])
+def test_an_exception_that_repeats_is_not_tried_five_times(
+    bench: Path, tmp_path: Path, message: str, calls: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("creval.calls.retry.backoff", lambda *_: 0.0)
+    seen = []
+
+    def fails(source: Image.Image, instruction: str) -> Image.Image:  # noqa: ARG001
+        seen.append(instruction)
+        raise ValueError(message.format(calls=len(seen)))
+
+    benchmark = open_benchmark(bench)
+    samples, options = benchmark.dataset.samples[:1], (StrategyOptions(), EditorOptions(), EditSettings(attempts=5))
+    assert EditRun(benchmark, samples, fails, tmp_path / "M", *options).run().statuses == {"failed": 1}
+    assert len(seen) == calls
+
+
 def test_a_transparent_source(tmp_path: Path, bench: Path) -> None:
     benchmark = open_benchmark(bench)
     sample = benchmark.dataset.samples[0]

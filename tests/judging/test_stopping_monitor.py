@@ -117,6 +117,7 @@ def test_a_settled_run_makes_no_more_calls(bench: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("faults", [0.0, 0.3])
+@pytest.mark.attack
 def test_a_run_killed_three_times_has_the_same_outcome(bench: Path, tmp_path: Path, faults: float) -> None:
     calm = ask(bench, tmp_path / "calm", Knowing(), stopping_rule=StoppingRule(margin=3.0), concurrency=4)
     # Follow-up questions of a killed run are asked again.
@@ -136,7 +137,7 @@ def test_a_run_killed_three_times_has_the_same_outcome(bench: Path, tmp_path: Pa
     assert calm.outcome is not None
     with open_run(run) as opened:
         assert opened.manifest["stopping"] == calm.outcome.to_dict()
-    assert "Good is the best of 3 models on S" in last.stdout
+    assert "Good is the best of 3 models in S" in last.stdout
     assert "at most" in last.stderr
 
 

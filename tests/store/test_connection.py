@@ -22,6 +22,8 @@ from creval.store.lock import file_lock
 from creval.store.lookup import RunLookup
 from creval.store.provenance import read_call_costs
 
+pytestmark = pytest.mark.attack
+
 
 def write_hot_journal(database: Path) -> Path:
     """Leave a journal and a half-written file, as a killed writer does."""

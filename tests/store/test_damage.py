@@ -27,6 +27,8 @@ from tests.commands import wrong
 from tests.stats.written import write
 from tests.store.mutations import damage
 
+pytestmark = pytest.mark.attack
+
 SAMPLES = {"s1": "Surreal Fantasy", "s2": "Surreal Fantasy", "s3": "Commercial Design"}
 REFUSED = EditStatus.REFUSED
 

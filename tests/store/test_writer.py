@@ -224,6 +224,7 @@ def test_a_number_that_is_taken_is_never_written_over(tmp_path: Path) -> None:
             assert [(row.edit, row.value) for row in run.answers()] == [(KEY, 1.0)]
 
 
+@pytest.mark.attack
 def test_killed_in_the_middle_nothing_is_half_there(tmp_path: Path) -> None:
     """Write so much that it reaches the disk before the end; then open the run for reading first."""
     with RunWriter(tmp_path) as store:

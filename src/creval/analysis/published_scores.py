@@ -32,9 +32,9 @@ class PublishedSeries:
 
 @dataclass(frozen=True)
 class PublishedScores:
-    """The published numbers that belong beside a run's scores. `matched` maps the run's models to published ones.
+    """Published numbers comparable with a run's scores. `matched` maps the run's models to published ones.
 
-    `subsets` are those of the published numbers, empty if they are of the whole benchmark.
+    `subsets` are the subsets with published numbers. It is empty if the numbers are of the whole benchmark.
     """
 
     publication: Publication

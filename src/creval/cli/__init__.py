@@ -23,6 +23,7 @@ from creval.cli import (
     docs,
     edit,
     fake_server,
+    get_command,
     init,
     judge,
     measure,
@@ -42,7 +43,7 @@ from creval.core.redaction import hide_secrets
 
 # Commands by purpose.
 _COMMANDS: dict[str, tuple[Callable[..., None], ...]] = {
-    "Start": (demo.demo, docs.docs, bench.bench, published_command.published, config.config),
+    "Start": (demo.demo, docs.docs, get_command.get, bench.bench, published_command.published, config.config),
     "Run": (edit.edit, judge.judge, replay.replay, measure.measure),
     "Understand": (
         score.score,

@@ -14,6 +14,7 @@ from typing import NamedTuple
 from creval.core.edit_record import Edit
 from creval.core.errors import CrevalError, unknown_name_error
 from creval.core.probe import Measurement, Probe, Question
+from creval.core.release_source import ReleaseSource
 from creval.core.sample import Sample
 from creval.core.scales import AnswerScale, get_scale, scales
 from creval.core.schema import OVERALL, Level, Score, ScoreSchema, SubScore, Weights
@@ -262,3 +263,5 @@ class BenchmarkFormat:
     protocol: Callable[[], Protocol]
     published: Path | None = None
     """The JSON file of its published numbers, with a CSV file of the same name beside it."""
+    release: ReleaseSource | None = None
+    """Where its authors published it."""

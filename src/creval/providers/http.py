@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -95,10 +96,16 @@ class HttpEndpoint:
         limit = min(seconds or self.timeout, self.timeout)
         if limit < self.timeout:
             options["timeout"] = aiohttp.ClientTimeout(total=limit, sock_connect=30)
-        try:
+        with self.connection_errors(url, limit, billed=billed):
             async with session.request(method, url, allow_redirects=False, **options) as response:
                 content = await read_content(response, max_bytes)
                 return HttpResponse(response.status, response.headers, content)
+
+    @contextmanager
+    def connection_errors(self, url: URL, limit: float, *, billed: bool = False) -> Iterator[None]:
+        """Raise `CallError` or `ProviderUnusable` for errors of a connection. `limit` is the timeout in seconds."""
+        try:
+            yield
         except aiohttp.ConnectionTimeoutError as error:
             raise CallError("no connection", self.redact_line(error)) from None
         except asyncio.TimeoutError:

@@ -87,4 +87,5 @@ BENCHMARK_FORMAT = BenchmarkFormat(
     load=release.load_complex_edit_dataset,
     protocol=ComplexEdit,
     published=Path(__file__).with_name("published.json"),
+    release=release.SOURCE,
 )

@@ -21,6 +21,7 @@ from creval.core.cache import cached_folder
 from creval.core.errors import CrevalError
 from creval.core.filenames import parse_edit_filename
 from creval.core.files import clean_text, is_dropped, is_file, parse_json, read_bytes, read_json
+from creval.core.release_source import HUB, ReleaseSource
 from creval.core.sample import InstructionStep, Sample
 from creval.core.schema import OVERALL, Level
 
@@ -35,6 +36,16 @@ _SPLIT_ALIASES = {"real": "test_real", "syn": "test_syn", "synthetic": "test_syn
 _STRATEGY_BY_FOLDER = {"direct": "", "sequential": "sequential"}
 _COMPLEXITY = re.compile("C[0-9]+")
 _NUMBER = re.compile(r"[0-9]+")
+SOURCE = ReleaseSource(
+    kind=HUB,
+    repository="UCSC-VLAA/Complex-Edit",
+    files=("*.parquet",),
+    # The hub itself converts datasets of other formats to Parquet on the second branch.
+    revisions=("main", "refs/convert/parquet"),
+    contents="the Parquet files of the splits test_real and test_syn (also on its branch refs/convert/parquet)",
+    layout="Parquet files such as data/test_real-00000-of-00001.parquet or default/test_real/0000.parquet",
+)
+"""The authors' release."""
 
 
 def find_complex_edit_folder(path: Path) -> Path | None:

@@ -159,4 +159,5 @@ BENCHMARK_FORMAT = BenchmarkFormat(
     load=release.load_complexbench_dataset,
     protocol=ComplexBenchEdit,
     published=Path(__file__).with_name("published.json"),
+    release=release.SOURCE,
 )

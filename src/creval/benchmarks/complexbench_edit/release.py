@@ -25,6 +25,7 @@ from creval.core.benchmark import Dataset, EditFile, IssueList
 from creval.core.errors import CrevalError
 from creval.core.files import clean_text, coerce_text, dig, is_dropped, list_files, read_json, replace_lone_surrogates
 from creval.core.images import ImageError, read_image_size
+from creval.core.release_source import GITHUB, ReleaseSource
 from creval.core.sample import Box, InstructionStep, Sample
 from creval.core.schema import Level
 
@@ -62,6 +63,29 @@ LEVELS = (Level("overall", "overall", ("overall",), mean_of="subset"), Level("su
 _INSTRUCTIONS_FILE = "final_update_v2.json"
 _IMAGE_SUFFIXES = frozenset({".jpg", ".jpeg", ".png", ".webp"})
 _RESULT_PATH = re.compile(rf"(?:.*/)?({'|'.join(ALL_SUBSETS)})/testResults_([0-9]+)/([^/]+)/\3_1")
+SOURCE = ReleaseSource(
+    kind=GITHUB,
+    repository="llllly26/ComplexBench-Edit",
+    revisions=("820ce27d6f4f70bfa6b0356203b5bc1df21d7114",),
+    files=("data/instructions/*",),
+    sha256={
+        f"data/instructions/{subset}/{_INSTRUCTIONS_FILE}": digest
+        for subset, digest in {
+            "COCO-three-obj": "c0ecb43dbc0b5864e95b2c35eced65fbd12c490369e2fbd68782d63121f716b5",
+            "COCO-two-obj-one-attr": "9ca0f3405ea1998a21b1ebcd7b23ac4bdb21e426fa058d174447bff35fe20a45",
+            "COCO-obj-attr-global": "dc6725f546c0a55af7a60655de6dd002922fdaaeca0ff2f119a9dac1065d8e33",
+            "two-chain": "5a2ca28373fa4508ba5175ef49deb1b050674fc76b3f02110c8a0b4ac1b69a72",
+            "three-chain": "29c7e818eb52e56927d90dd663644d5dd6a458c754bfb3961a079eb1482fcc1e",
+        }.items()
+    },
+    license="MIT",
+    size="0.5 MB of instructions",
+    contents="the folder data/instructions",
+    also="source images: from the folder on Google Drive that the repository's README names, into "
+    "data/more-object-no-multi3",
+    layout="data/instructions/SUBSET/final_update_v2.json, source images KEY-IMG_PATH anywhere inside",
+)
+"""The authors' release."""
 
 
 def find_complexbench_folder(path: Path) -> Path | None:

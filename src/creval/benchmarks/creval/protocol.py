@@ -64,4 +64,5 @@ BENCHMARK_FORMAT = BenchmarkFormat(
     load=release.load_creval_dataset,
     protocol=CREval,
     published=Path(__file__).with_name("published.json"),
+    release=release.SOURCE,
 )

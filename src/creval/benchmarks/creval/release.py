@@ -16,6 +16,7 @@ from creval.core.benchmark import Dataset, DatasetIssue, IssueList
 from creval.core.errors import CrevalError
 from creval.core.files import coerce_text, dig, filename_stem, read_json
 from creval.core.probe import Question
+from creval.core.release_source import HUB, ReleaseSource
 from creval.core.sample import InstructionStep, Sample
 from creval.core.scales import get_scale
 from creval.core.schema import OVERALL, Level
@@ -41,6 +42,16 @@ _YES_NO = get_scale("yes/no")
 _AUTHORS = {"writer": "gpt-4o", "asker": "qwen2.5-vl-72b"}  # figure 4 of the paper
 # Samples of the release that are not in the paper's tables.
 _NOT_IN_PAPER = frozenset(f"i2i_{n:04d}" for n in (31, 32, 33, *range(45, 72)))
+SOURCE = ReleaseSource(
+    kind=HUB,
+    repository="ChonghuinanWang/CREval",
+    files=("CREval-Bench/*", "bench/*"),
+    moved={"CREval-Bench": "bench"},
+    license="MIT",
+    contents="the folder CREval-Bench, as bench,",
+    layout="bench/instruction.json, bench/questions_all/METRIC/STEM.json, bench/image/",
+)
+"""The authors' release."""
 
 
 def find_creval_folder(path: Path) -> Path | None:

@@ -184,4 +184,5 @@ BENCHMARK_FORMAT = BenchmarkFormat(
     load=release.load_ice_bench_dataset,
     protocol=IceBench,
     published=Path(__file__).with_name("published.json"),
+    release=release.SOURCE,
 )

@@ -34,6 +34,7 @@ from creval.core.benchmark import Dataset, IssueList
 from creval.core.errors import CrevalError, nearest_name
 from creval.core.files import clean_text, coerce_text, dig, is_dropped, open_file, replace_lone_surrogates
 from creval.core.images import ImageError, read_image_size
+from creval.core.release_source import HUB, ReleaseSource
 from creval.core.sample import Sample
 from creval.core.schema import Level
 from creval.core.table_files import parse_json_line
@@ -49,6 +50,16 @@ LEVELS = (
 _HEAD_BYTES = 1 << 20  # bytes that contain at least the first item
 _REAL = re.compile(r"(?<![a-z])real(?!is)")  # neither unreal nor realistic
 _GENERATED = re.compile(r"generat|synthe|virtual|\bai\b")
+SOURCE = ReleaseSource(
+    kind=HUB,
+    repository="ali-vilab/ICE-Bench",
+    files=("data.zip",),
+    archives=("data.zip",),
+    contents="data.zip, unpacked,",
+    also="models.zip, the authors' models of the metrics: optional, see docs/reference/metrics.md",
+    layout="dataset/data.jsonl or data/data.jsonl, and its images/",
+)
+"""The authors' release."""
 
 
 def find_ice_bench_folder(path: Path) -> Path | None:

@@ -1,0 +1,1 @@
+"""Downloads of the benchmarks' official releases."""
