@@ -10,8 +10,8 @@ changes few bits. Two images are near duplicates if
   that only have similar hashes, such as two objects before the same background.
 
 Each hash is looked up in an index of four bands of 16 bits. Hashes that differ in at most eleven bits differ in at most
-two bits of some band, so none is missed. Only the first image of each group is indexed, at most `_MAX_BUCKET` images of a
-bucket are looked at, and an image is compared with at most `MAX_CANDIDATES` others, those with the closest hashes. So
+two bits of some band, so none is missed. Only the first image of each group is indexed, at most `_MAX_BUCKET` images of
+a bucket are looked at, and an image is compared with at most `MAX_CANDIDATES` others, those with the closest hashes. So
 the time is linear in the number of images.
 """
 
