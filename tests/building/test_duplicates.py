@@ -25,6 +25,7 @@ from creval.building.duplicates import (
 )
 from creval.calls.settings import Settings
 from creval.core.errors import CrevalError
+from creval.touchstone.builder import build_touchstone
 
 
 def scene(seed: int, size: tuple[int, int] = (320, 240)) -> Image.Image:
@@ -115,6 +116,12 @@ def test_the_same_shapes_in_other_colours_are_different(tmp_path: Path) -> None:
     assert find_duplicates(images) == []
 
 
+def test_scenes_before_the_same_background_are_different(tmp_path: Path) -> None:
+    build_touchstone(tmp_path, 40, 0)
+    images = {path.name: path for path in (tmp_path / "image").iterdir()}
+    assert find_duplicates(images) == []
+
+
 def test_a_group_has_one_original(tmp_path: Path) -> None:
     whole, jpeg = saved(tmp_path / "w.png", scene(2)), saved(tmp_path / "j.jpg", scene(2), quality=50)
     twin, broken = tmp_path / "t.jpg", tmp_path / "broken.png"
@@ -148,7 +155,7 @@ def test_every_close_hash_is_looked_up() -> None:
         for at in rng.sample(range(64), bits):
             flipped ^= 1 << at
         index.add(f"{bits}", flipped)
-    assert index.look_up(value) == [f"{bits}" for bits in range(MAX_BITS + 1)]
+    assert index.look_up(value) == [(bits, f"{bits}") for bits in range(MAX_BITS + 1)]
 
 
 def test_time_grows_with_the_number_of_images_only() -> None:

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from creval.analysis.published_scores import PublishedScores, PublishedSeries
-from creval.core.formatting import escape_control, escape_latex, escape_markdown, format_value, pluralise
-from creval.reporting.output import OutputTable, Row, TableCell, as_table_cell
+from creval.core.formatting import escape_control, format_value, pluralise
+from creval.reporting.output import OutputTable, Row, TableCell
 from creval.reporting.sentences import join_names
 from creval.reporting.tables import SampleGroups, columns_with_data
 from creval.stats.scorecard import SAMPLE_LEVEL, Scorecard
@@ -124,29 +124,3 @@ def published_csv(found: PublishedScores, groups: SampleGroups, table: str) -> s
                 cells = [level, group, one.model, column, value.value]
                 writer.writerow([*cells, *([""] * (len(head) - len(cells))), source])
     return out.getvalue()
-
-
-def markdown_grid(table: OutputTable) -> str:
-    """Return a table as Markdown."""
-    rule = ["---"] * table.text_columns + ["---:"] * (len(table.headers) - table.text_columns)
-    rows = [[escape_markdown(_one_line(cell)) for cell in row] for row in table.rows]
-    head = [list(map(escape_markdown, table.headers)), rule]
-    title = f"\n{escape_markdown(table.title)}\n\n"
-    return title + "".join(f"| {' | '.join(line)} |\n" for line in (*head, *rows))
-
-
-def latex_grid(table: OutputTable) -> str:
-    """Return a table as a LaTeX `tabular` for booktabs."""
-    count = len(table.headers)
-    rows = [[escape_latex(_one_line(cell)) for cell in row] for row in table.rows]
-    heading = f"\\multicolumn{{{count}}}{{@{{}}l}}{{\\textit{{{escape_latex(table.title)}}}}}"
-    lines = [[heading], list(map(escape_latex, table.headers)), *rows]
-    text = [f"{' & '.join(line)} \\\\" for line in lines]
-    body = "\n".join(["\\toprule", *text[:2], "\\midrule", *text[2:], "\\bottomrule"])
-    align = "l" * table.text_columns + "r" * (count - table.text_columns)
-    return f"\n\\begin{{tabular}}{{@{{}}{align}@{{}}}}\n{body}\n\\end{{tabular}}\n"
-
-
-def _one_line(cell: str | TableCell) -> str:
-    shown = as_table_cell(cell)
-    return f"{shown.text} ({shown.below})" if shown.below else shown.text
