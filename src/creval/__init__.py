@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from creval.api.runs import judge as judge
     from creval.api.runs import measure as measure
     from creval.api.runs import replay as replay
+    from creval.api.side_by_side import compare_sources as compare_sources
     from creval.benchmarks import open_benchmark as open_benchmark
     from creval.calls.settings import JudgeSettings as JudgeSettings
     from creval.calls.settings import Settings as Settings
@@ -79,6 +80,7 @@ _NAMES_BY_MODULE = {
     "api.runs": "calibrate edit estimate judge measure replay",
     "api.init_ice": "init_ice",
     "api.init_samples": "init_samples",
+    "api.side_by_side": "compare_sources",
     "benchmarks": "open_benchmark",
     "calls.settings": "JudgeSettings Settings",
     "core.benchmark": "Protocol",

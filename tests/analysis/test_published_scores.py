@@ -1,4 +1,4 @@
-"""Published numbers beside a run: which models were matched, and that they are marked and take no part in tests."""
+"""Tests of published numbers next to a run: matching of models, marks, and no part in rankings and tests."""
 
 from __future__ import annotations
 
@@ -50,18 +50,18 @@ def test_published_numbers_change_no_score_rank_or_test(run: Path) -> None:
     assert all({"Careful", "Follower", "Keeper"} >= {d["first"], d["second"]} for d in both[1]["differences"])
 
 
-def test_the_terminal_says_what_is_published_and_who_was_matched(run: Path) -> None:
+def test_the_terminal_lists_published_numbers_and_matched_models(run: Path) -> None:
     done = creval("score", run, "--published", "--by", "overall", "--resamples", 100)
     measured, published = done.stdout.split("Published, not measured here")
     assert "UniWorld-V1" not in measured
     assert "79.74" in published
     assert "Matched by name: seedream-4.0 as Seedream 4.0." in done.stderr
-    assert "Not among the published models: " in done.stderr
-    assert "not ranked with the scores of this run, and in no test" in done.stderr
-    assert "of the subset paper, this table is not: see --subset" in done.stderr
+    assert "Not found among the published models: " in done.stderr
+    assert "take no part in rankings and tests" in done.stderr
+    assert "of the subset paper, but this table is not. Use --subset" in done.stderr
 
 
-def test_every_row_of_csv_says_where_it_comes_from(run: Path) -> None:
+def test_every_csv_row_names_its_source(run: Path) -> None:
     head, *rows = scored(run, "--by", "overall", "--csv").splitlines()
     assert head.endswith(",source")
     assert {row.rpartition(",")[2] for row in rows[:12]} == {"this run"}

@@ -65,7 +65,7 @@ def test_scores_of_a_folder_and_of_an_open_run_are_the_same(made: Path) -> None:
 
 def test_results_are_frozen_and_read_well(made: Path) -> None:
     found = creval.compare(made / "run", "faithful", "lazy")
-    assert found.sentences[0].startswith("faithful has ")
+    assert found.sentences[0].startswith("S of faithful is ")
     assert found.sentences[0] in " ".join(repr(found).split())
     assert "<table" in found._repr_html_()
     assert "<script" not in found._repr_html_()
@@ -127,8 +127,12 @@ def test_people_are_compared_with_a_run(made: Path, tmp_path: Path) -> None:
     people.write_text("sample,model,rater,rating\n" + "\n".join(rows) + "\n")
     found = creval.align(made / "run", human=people, scale="1-5")
     assert found.frame().height > 0
-    with pytest.raises(CrevalError, match="`scores`"):
-        creval.align(human=people)
+    alone = creval.align(human=people, scale="1-5")
+    assert {row["people"] for row in alone.records} == {"overall"}
+    models = alone.to_json()["people"]["overall"]["models"]
+    assert {name: cell["rating"] for name, cell in models.items()} == {"faithful": 5.0, "lazy": 1.0}
+    with pytest.raises(CrevalError, match="`lower`"):
+        creval.align(human=people, scale="1-5", lower=["x"])
 
 
 def test_a_calibrated_judge_corrects_scores(made: Path, tmp_path: Path) -> None:

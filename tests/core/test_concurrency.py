@@ -33,6 +33,7 @@ def test_a_process_that_was_killed_gets_a_sentence() -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGKILL")
+@pytest.mark.attack
 def test_none_is_left_when_the_one_that_started_them_is_killed() -> None:
     script = (
         "import time\nfrom creval.core.concurrency import spawn_process_pool\n"

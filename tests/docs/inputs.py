@@ -47,7 +47,8 @@ class Inputs:
 
     def provide(self, shell: Shell, word: str) -> None:
         """Make the file or folder that a word of a command names, if it is known and does not exist."""
-        if word.startswith("-") or os.path.lexists(shell.folder / word):
+        word = word.rpartition("=")[2]  # a run or file with a name: NAME=PATH
+        if not word or word.startswith("-") or os.path.lexists(shell.folder / word):
             return
         for name in (word, word.partition("/")[0]):
             if shell.page in _SHOWS_RELEASED_NUMBERS and name in _RELEASED:

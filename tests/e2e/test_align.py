@@ -129,13 +129,12 @@ def test_unused_rows_are_reported(tmp_path: Path) -> None:
 
 def test_wrong_usage_is_an_error(run: Path, tmp_path: Path) -> None:
     scores, human = choices(tmp_path)
-    assert "either the folder of a run or --scores" in wrong("align", "--human", human)
-    assert "either the folder" in wrong("align", run, "--scores", scores, "--human", human)
+    assert "no model and sample in common" in wrong("align", "--scores", run, "--human", human)
     assert "--human" in wrong("align", run)
     assert "neither the columns of ratings" in wrong("align", run, "--human", scores)
     assert "no model and sample in common" in wrong("align", run, "--human", human)
     assert "go with a run" in wrong("align", "--scores", scores, "--human", human, "--strict")
-    assert "--lower goes with --scores only" in wrong("align", run, "--human", human, "--lower", "IF")
+    assert "--lower goes with score files only" in wrong("align", run, "--human", human, "--lower", "IF")
     assert "no metric 'FID'" in wrong("align", "--scores", scores, "--human", human, "--lower", "FID")
     assert "is not a scale" in wrong("align", run, "--human", human, "--scale", "five")
     assert "No such file" in wrong("align", run, "--human", tmp_path / "none.csv")

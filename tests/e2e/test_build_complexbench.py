@@ -76,6 +76,7 @@ def test_the_built_benchmark_can_be_judged(built: Path, tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.attack
 def test_a_killed_build_resumes_to_the_same_result(tmp_path: Path) -> None:
     file = annotated(tmp_path, FITTING)
     server = FakeServer(seed=5, latency=0.01)

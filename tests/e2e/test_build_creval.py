@@ -81,6 +81,7 @@ def test_many_images_become_a_benchmark(tmp_path: Path, served: tuple[FakeServer
     assert "unanswered" not in judged.stdout
 
 
+@pytest.mark.attack
 def test_a_killed_build_resumes_to_the_same_result(tmp_path: Path, served: tuple[FakeServer, str]) -> None:
     server, url = served
     server.latency = 0.01

@@ -16,6 +16,8 @@ from tests.commands import parsed, right
 from tests.processes import Running
 from tests.serving import serving
 
+pytestmark = pytest.mark.attack
+
 KEPT = "stopped: everything written so far is stored. Repeat the command to resume."
 
 

@@ -26,6 +26,6 @@ def test_one_editor_with_two_strategies(tmp_path: Path, miniature_run: Path) -> 
     right("report", run, "--out", tmp_path / "report.html")
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
     assert "touchstone:forgetful: best-of:2 changes S by" in page
-    assert "Steps of the edit by best" in page
+    assert "History of best's edit" in page
     assert "the cost and time of this run" in wrong("plot", miniature_run, "cost", "--out", tmp_path / "x.svg")
     assert parsed("score", miniature_run)["makers"] == {}

@@ -100,6 +100,7 @@ def test_a_plan_and_a_command_editor(bench: Path, tmp_path: Path, fake: str) -> 
     assert json.loads(creval(*edit, "--json").stdout)["calls"] == 0
 
 
+@pytest.mark.attack
 def test_an_interrupted_command_can_be_resumed(bench: Path, tmp_path: Path) -> None:
     slow = (
         f"command:{sys.executable} -c 'import time, shutil, sys; time.sleep(0.3); "

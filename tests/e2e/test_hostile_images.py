@@ -16,6 +16,8 @@ from tests.core.test_hostile_images import measured
 from tests.hostile_images import REFUSED, TAKEN, plain_png
 from tests.serving import serving
 
+pytestmark = pytest.mark.attack
+
 LINUX = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
 MEGABYTES = 500
 SECONDS = 30  # CPU time

@@ -109,6 +109,7 @@ def test_metrics_are_measured_in_a_run_with_answers(tmp_path: Path, served: tupl
     assert "calls" not in measured.stderr
 
 
+@pytest.mark.attack
 @pytest.mark.parametrize("kills", [2, pytest.param(10, marks=pytest.mark.slow)])
 def test_a_run_killed_several_times_ends_with_the_same_verdicts(miniature: Path, tmp_path: Path, kills: int) -> None:
     at_once = 8
@@ -135,6 +136,7 @@ def test_a_run_killed_several_times_ends_with_the_same_verdicts(miniature: Path,
     assert server.stats["requests"] <= calls + kills * at_once
 
 
+@pytest.mark.attack
 def test_an_interrupt_lets_in_flight_calls_finish(miniature: Path, tmp_path: Path) -> None:
     server = FakeServer(latency=0.3)
     run = tmp_path / "run"

@@ -127,7 +127,7 @@ def test_a_benchmarks_edits(miniature: Path, tmp_path: Path) -> None:
         assert 0 <= cell["low"] < cell["value"] < cell["high"]
         assert (cell["measured"], cell["edits"]) == (18, 18)
     lines = table.read_text(encoding="utf-8").splitlines()
-    assert lines[0] == "system,sample,draw,gauge,value_name,value,unmeasured"
+    assert lines[0] == "system,sample,draw,gauge,value_name,value,unmeasured,source"
     assert len(lines) == 1 + 6 * len(folders) * 2
     rows = tmp_path / "values.json"
     right(*command, "--out", rows, "--limit", "1")

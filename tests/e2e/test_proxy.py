@@ -13,6 +13,8 @@ import pytest
 from tests.commands import Done, creval
 from tests.raw_server import raw_server, reply
 
+pytestmark = pytest.mark.attack
+
 USER, PASSWORD = "me", "pr0xy/pass@word"
 QUOTED = "pr0xy%2Fpass%40word"
 SECRETS = (PASSWORD, QUOTED, "pr0xy", base64.b64encode(f"{USER}:{PASSWORD}".encode()).decode())

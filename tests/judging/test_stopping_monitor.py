@@ -116,6 +116,7 @@ def test_a_settled_run_makes_no_more_calls(bench: Path, tmp_path: Path) -> None:
         assert run.manifest["stopping"] is None
 
 
+@pytest.mark.attack
 @pytest.mark.parametrize(
     ("faults", "kills"),
     [(0.3, 1), pytest.param(0.0, 3, marks=pytest.mark.slow), pytest.param(0.3, 3, marks=pytest.mark.slow)],

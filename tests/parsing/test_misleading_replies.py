@@ -11,6 +11,8 @@ from creval.core.probe import Question
 from creval.core.scales import NamedChoice, get_scale, scales
 from creval.parsing.judge_replies import parse_reply
 
+pytestmark = pytest.mark.attack
+
 scales.register("better", NamedChoice("better", ("A", "B", "tie")))
 YES_NO = Question("IF/1", "IF", "Is the hat red?")
 NUMBER = YES_NO._replace(scale="0-10")

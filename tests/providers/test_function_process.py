@@ -147,7 +147,8 @@ def test_coroutines_run_at_once_and_end_together() -> None:
 
 def test_a_call_that_hangs_is_ended_with_its_process(folder: Path) -> None:
     runner = ProcessRunner("own:do")
-    hung, after = ask(runner, "hang", "", timeout=1.0)
+    (hung,) = ask(runner, "hang", timeout=1.0)
+    (after,) = ask(runner, "", timeout=60.0)
     assert isinstance(hung, CallError)
     assert hung.kind == "timeout"
     process = int((folder / "hung").read_text())
@@ -191,6 +192,6 @@ def test_a_change_in_a_module_or_one_beside_it_is_another_digest(folder: Path) -
     ]
 
 
-def test_a_command_is_its_program_and_the_files_among_its_words(folder: Path) -> None:
+def test_a_command_is_identified_by_its_program_and_files(folder: Path) -> None:
     words = [sys.executable, "own.py", "--weights=beside.py", "absent.pt", str(folder), "x" * 5000, "nul \0"]
     assert list(command_digests(words)) == sorted([sys.executable, "own.py", "beside.py"])

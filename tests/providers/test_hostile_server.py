@@ -28,6 +28,8 @@ from creval.providers.reply_body import _Decoder
 from tests.editors.asking import Pocket, make_job
 from tests.raw_server import Script, raw_server, reply
 
+pytestmark = pytest.mark.attack
+
 KEY = "sk-hostile-0123456789"
 REQUEST = JudgeRequest([EncodedImage("d", "image/png", b"\x89PNG", 10, 10)], "Is it red?", get_scale("yes/no"), ["Q1"])
 GOOD = json.dumps({"choices": [{"message": {"content": "Yes"}}]}).encode()

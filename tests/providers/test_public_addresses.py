@@ -22,6 +22,8 @@ from tests.editors.asking import Pocket, make_job
 from tests.editors.servers import MADE, DashScope, redirect
 from tests.serving import serving
 
+pytestmark = pytest.mark.attack
+
 
 @pytest.mark.parametrize(
     ("address", "public"),

@@ -102,7 +102,7 @@ def test_a_calibration_is_parsed_and_other_content_is_refused() -> None:
             parse_calibration(wrong, "x.json")
 
 
-def test_one_sided_flips_are_told_from_two_sided_ones() -> None:
+def test_one_sided_flips_are_distinguished_from_two_sided_ones() -> None:
     first = {n: KnownAnswer("u", "IF", "x", True, n < 50) for n in range(100)}
     obeyed = {n: KnownAnswer("u", "IF", "x", True, n < 70) for n in range(100)}
     noisy = {n: KnownAnswer("u", "IF", "x", True, 10 <= n < 60) for n in range(100)}

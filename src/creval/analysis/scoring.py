@@ -61,7 +61,7 @@ def build_score_table(
 
     Several answers to a question are reduced to their majority, or with `averaged` to their mean. `missing` excludes
     samples without an edit (`exclude`) or counts them as failed (`zero`). `common` keeps only the samples that all
-    models have a score of.
+    models have a score for.
     """
     check_missing_policy(missing, common)
     samples = run.sample_ids(subset)

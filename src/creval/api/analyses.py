@@ -25,8 +25,11 @@ if TYPE_CHECKING:
     from creval.analysis.measurement_repeats import RepeatVariation
     from creval.analysis.published_scores import PublishedScores
     from creval.analysis.unchanged_edits import UnchangedSummary
+    from creval.core.human_ratings import SkippedRows
     from creval.stats.agreement import Agreement
     from creval.stats.human.alignment import Alignment
+    from creval.stats.human.people_summary import PeopleSummary
+    from creval.stats.human.ratings import MetricScores
     from creval.stats.scorecard import Scorecard
     from creval.stats.weight_sensitivity import Sensitivity
 
@@ -270,7 +273,7 @@ def unchanged(
 
 
 def align(
-    run: RunLike | None = None,
+    run: RunLike | Sequence[str | Path] | None = None,
     *,
     human: str | Path,
     scores: str | Path | None = None,
@@ -281,46 +284,78 @@ def align(
     weights: Weights | None = None,
     resamples: int = 2_000,
     seed: int = 0,
-) -> Result[Alignment]:
+) -> Result[Alignment] | Result[list[PeopleSummary]]:
     """Compare scores with people's ratings or choices.
 
-    The scores are those of a run, or of any metrics in the CSV file `scores`. `human` is a CSV file of ratings. `lower`
-    names the metrics in `scores` for which lower is better.
+    The scores are those of a run, of any metrics in the file `scores`, or of several runs and score files: a list,
+    whose entries can be named, such as `gpt4o=runs/a`. Without scores, the ratings are summarised by themselves.
+    `human` is a CSV file of ratings. `lower` names the metrics of score files for which lower is better.
     """
-    from creval.analysis.scoring import build_score_table
-    from creval.core.human_ratings import read_score_file
     from creval.reporting.commands.alignment_output import alignment_output
+    from creval.reporting.commands.people_output import people_output
     from creval.stats.human.alignment import align as align_scores
-    from creval.stats.human.ratings import metric_scores_from_rows, metric_scores_from_table
+    from creval.stats.human.people_summary import summarise_people
 
-    if (run is None) == (scores is None):
-        raise CrevalError("give either the folder of a run or `scores` FILE.")
-    ratings = read_ratings(human, scale)
-    left_out = {str(human): ratings.skipped_rows}
-    if run is not None:
-        if lower is not None:
-            raise CrevalError("`lower` goes with `scores` only; a run stores the direction of its metrics.")
-        with opened_run(run) as opened:
-            ratings = read_ratings(human, scale, opened)
-            chosen = resolve_options({"subset": subset, "weights": weights}, opened.manifest)
-            table = build_score_table(opened, strict=strict, subset=chosen["subset"], weights=chosen["weights"])
-            held = metric_scores_from_table(table)
-    else:
-        if subset is not None or strict or weights is not None:
-            raise CrevalError("`subset`, `strict` and `weights` go with a run, not with `scores`.")
-        file = read_score_file(str(scores))
-        left_out[str(scores)] = file.skipped_rows
-        for name in lower or ():
-            require_known("metric", name, (row.metric for row in file.rows))
-        held = metric_scores_from_rows(file.rows, tuple(lower or ()))
-    found = align_scores(ratings.ratings, held, resamples=resamples, seed=seed)
-    output = alignment_output(found, left_out)
+    given = [] if run is None else [run] if isinstance(run, str | Path | Run) else list(run)
+    if scores is not None:
+        given.append(str(scores))
+    scoring: ScoringOptions = {"subset": subset, "strict": strict, "weights": weights}
+    with ExitStack() as stack:
+        opened = stack.enter_context(opened_run(given[0])) if _is_single_run(given) else None
+        ratings = read_ratings(human, scale, opened)
+        left_out = {str(human): ratings.skipped_rows}
+        if not given:
+            _require_none(scoring, lower)
+            found = summarise_people(ratings.ratings, resamples=resamples, seed=seed)
+            said = people_output(found, left_out)
+            return Result(found, said, [{"people": name, **one} for name, one in said.data["people"].items()])
+        held, clusters = _read_metric_scores(opened, given, scoring, lower, left_out)
+    aligned = align_scores(ratings.ratings, held, resamples=resamples, seed=seed)
+    output = alignment_output(aligned, left_out, summarise_people(ratings.ratings, clusters, resamples=resamples))
     records = [
         {"people": people, "metric": metric, **_without_series(one)}
         for people, target in output.data["people"].items()
         for metric, one in target["metrics"].items()
     ]
-    return Result(found, output, records)
+    return Result(aligned, output, records)
+
+
+def _is_single_run(given: Sequence[RunLike]) -> bool:
+    from creval.analysis.score_sources import is_score_file
+
+    return len(given) == 1 and (isinstance(given[0], Run) or not is_score_file(str(given[0])))
+
+
+def _require_none(scoring: ScoringOptions, lower: Sequence[str] | None) -> None:
+    if any(scoring.values()) or lower:
+        raise CrevalError("`subset`, `strict`, `weights` and `lower` go with a run or scores: give one.")
+
+
+def _read_metric_scores(
+    run: Run | None,
+    given: Sequence[RunLike],
+    scoring: ScoringOptions,
+    lower: Sequence[str] | None,
+    left_out: dict[str, tuple[SkippedRows, ...]],
+) -> tuple[MetricScores, dict[str, str]]:
+    """Return the scores of a run or of several sources, and the cluster of each sample. Add skipped rows of files."""
+    from creval.analysis.score_sources import combine_tables, read_tables
+    from creval.analysis.scoring import build_score_table
+    from creval.stats.human.ratings import metric_scores_from_table
+
+    if run is not None:
+        if lower is not None:
+            raise CrevalError("`lower` goes with score files only; a run stores the direction of its metrics.")
+        chosen = resolve_options(scoring, run.manifest)
+        options: dict[str, Any] = {name: chosen.get(name) for name in ("strict", "subset", "weights")}
+        held = metric_scores_from_table(build_score_table(run, **options))
+    else:
+        tables = read_tables([one.folder if isinstance(one, Run) else one for one in given], scoring, lower or ())
+        if all(named.is_file for named in tables) and any(scoring.values()):
+            raise CrevalError("`subset`, `strict` and `weights` go with a run, not with `scores`.")
+        left_out |= {named.path: named.skipped_rows for named in tables if named.skipped_rows}
+        held = combine_tables(tables)
+    return held, {name: str(unit) for name, unit in zip(held.samples, held.clusters.tolist(), strict=True)}
 
 
 def _without_series(entry: Mapping[str, Any]) -> dict[str, Any]:

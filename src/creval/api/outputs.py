@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from creval.analysis.published_scores import PublishedScores
     from creval.stats.scorecard import Scorecard
+    from creval.stats.source_agreement import SourceComparison
 
 PLOT_KINDS = {
     "radar": "strengths and weaknesses in the groups of a level, around a circle",
@@ -31,6 +32,7 @@ PLOT_KINDS = {
     "repeats": "variation of scores between repeated measurements",
     "groups": "scores with intervals for each group of any level",
     "cost": "score against the cost or time of an edit, with the strategies of one model connected",
+    "sources": "the same models by several runs or score files, such as other judges or protocols",
 }
 """Kinds of plots, each with a description."""
 _KINDS_WITH_LEVEL = ("radar", "groups", "complexity")
@@ -46,14 +48,16 @@ def plot(
     metrics: Sequence[str] = (),
     human: str | Path | None = None,
     scale: str | None = None,
+    beside: Sequence[str | Path] = (),
     published: bool = False,
     **scoring: Unpack[ScoringOptions],
 ) -> Figure:
-    """Plot a run. `kind` is radar, forest, plane, weights, complexity, repeats, groups or cost.
+    """Plot a run. `kind` is radar, forest, plane, weights, complexity, repeats, groups, cost or sources.
 
     Returns a matplotlib figure and, if `out` is given, saves it there (.svg, .png or .pdf). For `weights`, `human` is a
-    CSV file of ratings; the weights that agree best with them are marked. With `published`, forest, plane, groups
-    and complexity also show the numbers that the benchmark's paper published.
+    CSV file of ratings; the weights that agree best with them are marked. For `sources`, `beside` has other runs and
+    score files. With `published`, forest, plane, groups and complexity also show the numbers that the benchmark's paper
+    published.
     """
     from creval.reporting import plots
     from creval.store.provenance import read_provenance
@@ -69,6 +73,10 @@ def plot(
         raise CrevalError("`human` and `scale` go with weights.")
     if published and kind not in _KINDS_WITH_PUBLISHED:
         raise CrevalError(f"`published` goes with {', '.join(_KINDS_WITH_PUBLISHED)}, not with {kind}.")
+    if beside and kind != "sources":
+        raise CrevalError(f"a plot of several runs is of the kind sources, not {kind}.")
+    if kind == "sources":
+        return _finish(plots.sources(_compare(run, beside, scoring, metrics)), out)
     with opened_run(run) as opened:
         if kind == "repeats":
             made = _draw_repeats(opened, scoring)
@@ -80,14 +88,38 @@ def plot(
             elif kind == "cost":
                 made = plots.cost(card, read_provenance(opened.manifest), about=about)
             else:
-                beside = published_scores(opened, card) if published else None
-                made = _draw(kind, card, level or "", tuple(metrics), about, len(scoring.get("models") or ()), beside)
+                marks = published_scores(opened, card) if published else None
+                made = _draw(kind, card, level or "", tuple(metrics), about, len(scoring.get("models") or ()), marks)
+    return _finish(made, out)
+
+
+def _finish(made: Figure, out: str | Path | None) -> Figure:
+    """Save a figure, and prepare a notebook to show it."""
+    from creval.reporting import plots
+
     if out is not None:
         plots.save_figure(made, out)
     if in_notebook():  # otherwise a figure that is a cell's result is not shown
         tools: Any = import_module("IPython.core.pylabtools")
         tools.select_figure_formats(import_module("IPython").get_ipython(), {"png"})
     return made
+
+
+def _path_of(run: RunLike) -> RunLike:
+    """Return a run without the name that it may have as a source, as in `gpt4o=runs/a`."""
+    from creval.analysis.score_sources import split_name
+
+    return split_name(run)[1] if isinstance(run, str) else run
+
+
+def _compare(
+    run: RunLike, beside: Sequence[str | Path], scoring: ScoringOptions, metrics: Sequence[str] = ()
+) -> SourceComparison:
+    """Return the scores of a run side by side with those of other runs and score files."""
+    from creval.api.side_by_side import read_comparison
+
+    first = run.folder if isinstance(run, Run) else run
+    return read_comparison([first, *beside], metrics=metrics, **scoring)
 
 
 def _draw(
@@ -144,7 +176,7 @@ def _draw_repeats(run: Run, scoring: ScoringOptions) -> Figure:
     without_effect = ("exclude", False, None)
     given = [name for name, value in scoring.items() if name not in ("seed", "resamples")]
     if any(scoring.get(name) not in without_effect for name in given):
-        raise CrevalError("`repeats` uses all measurements of a run: only `seed` goes with it.")
+        raise CrevalError("`repeats` uses all measurements of a run. Only `seed` can be used with it.")
     found, manifest = measure_repeat_variation(run, scoring.get("seed", 0)), run.manifest
     judge = f", judge {describe_judge(manifest['judge'])}" if manifest["judge"] else ""
     return plots.repeat_variation(
@@ -158,13 +190,15 @@ def report(
     *,
     images: str = "inside",
     samples: int = 6,
+    beside: Sequence[str | Path] = (),
     published: bool = False,
     **scoring: Unpack[ScoringOptions],
 ) -> Path:
     """Write an HTML report with findings, tables, plots and example samples. Return its path.
 
     `images` is `inside` to embed thumbnails in the page, or `link` to link to the image files. `samples` is the number
-    of samples to show of each kind. `published` adds the numbers that the benchmark's paper published.
+    of samples to show of each kind. `beside` has other runs and score files to compare the scores with. `published`
+    adds the numbers that the benchmark's paper published.
     """
     from creval.core.files import atomic_write
     from creval.reporting.html import report_page
@@ -176,7 +210,7 @@ def report(
         raise CrevalError(f"`out` {out} is a folder; give a file, such as report.html.")
     if path.suffix.casefold() not in (".html", ".htm"):
         raise CrevalError(f"`out` {out}: give a file that ends in .html.")
-    with opened_run(run) as opened, ProgressLine() as line:
+    with opened_run(_path_of(run)) as opened, ProgressLine() as line:
         card = scorecard(opened, scoring)
         content = report_page(
             opened,
@@ -184,6 +218,7 @@ def report(
             scoring.get("resamples", 2_000),
             samples_per_section=samples,
             link=path.parent if images == "link" else None,
+            comparison=_compare(run, beside, scoring) if beside else None,
             watch=count_progress(line, "samples shown"),
             published=published_scores(opened, card) if published else None,
         )
@@ -192,23 +227,30 @@ def report(
 
 
 def export(
-    run: RunLike, out: str | Path, *, force: bool = False, **scoring: Unpack[ScoringOptions]
+    run: RunLike,
+    out: str | Path,
+    *,
+    force: bool = False,
+    beside: Sequence[str | Path] = (),
+    **scoring: Unpack[ScoringOptions],
 ) -> tuple[Path, ...]:
     """Write verdicts and scores as Parquet and CSV, tables as Markdown and LaTeX, and a JSON file. Return the paths.
 
-    A folder that contains other files is an error without `force`.
+    A folder that contains other files is an error without `force`. `beside` has other runs and score files to
+    compare the scores with.
     """
     from creval.reporting.export import check_export_folder, export_run
 
     folder = Path(out)
     check_export_folder(folder, force=force)
-    with opened_run(run) as opened, ProgressLine() as line:
+    with opened_run(_path_of(run)) as opened, ProgressLine() as line:
         names = export_run(
             opened,
             scorecard(opened, scoring),
             folder,
             resamples=scoring.get("resamples", 2_000),
             force=force,
+            comparison=_compare(run, beside, scoring) if beside else None,
             watch=count_progress(line, "verdicts written"),
         )
     return tuple(folder / name for name in names)

@@ -34,7 +34,7 @@ class CallJournal:
         self._writer: asyncio.Task[None] | None = None
 
     def record_edit(self, edit: Edit, judged_files: Mapping[str, FileStamp], failure: str = "") -> None:
-        """Store, with the next records, the judged image files of an edit, or the reason why they are unusable."""
+        """Queue an edit's judged image files, or the reason why they are unusable. Stored with the next records."""
         known = self._edits.get(edit.key, edit)
         known = known._replace(judged_files={**known.judged_files, **judged_files})
         if failure:

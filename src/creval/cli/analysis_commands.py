@@ -8,13 +8,15 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from creval.cli import console, estimate_output, options
+from creval.core.errors import CrevalError
 
 if TYPE_CHECKING:
     from creval.analysis.scoring_options import ScoringOptions
+    from creval.api.inputs import RunLike
 
 
 def compare(
-    run: options.RunFolder,
+    runs: options.Sources,
     first: Annotated[str, typer.Argument(metavar="A", help="A model of the run.")],
     second: Annotated[str, typer.Argument(metavar="B", help="Another model of the run.")],
     subset: options.Subset = None,
@@ -22,6 +24,10 @@ def compare(
     weights: options.Weights = None,
     missing: options.Missing = None,
     top: Annotated[int, typer.Option(min=0, help="Number of samples to show.")] = 5,
+    metrics: Annotated[
+        str | None, typer.Option(metavar="IF,VC", help="Of several runs: these metrics instead of the ranking one.")
+    ] = None,
+    lower: options.Lower = None,
     label: options.Label = None,
     json: options.Json = False,
     resamples: options.Resamples = 2_000,
@@ -29,6 +35,18 @@ def compare(
 ) -> None:
     """Compare two models on the samples that both have: how much they differ, and where."""
     from creval.api import analyses
+    from creval.api.side_by_side import compare_sources
+
+    run = options.single_run(runs)
+    if run is None:
+        options.refuse_for_several(label=label)
+        scoring = options.scoring(strict, subset, weights, None, missing, False, resamples, seed)
+        columns, worse = options.parse_names(metrics, "--metrics"), options.parse_names(lower, "--lower")
+        differences = compare_sources(runs, (first, second), metrics=columns or (), lower=worse or (), **scoring)
+        console.print_output(differences.output, json)
+        return
+    if metrics is not None or lower is not None:
+        raise CrevalError("--metrics and --lower go with several runs or score files.")
 
     found = analyses.compare(
         options.open_for_output(run, label, json),
@@ -145,14 +163,17 @@ def unchanged(
 
 def align(
     human: Annotated[str, typer.Option(metavar="FILE", help="Human ratings or choices: CSV or JSONL.")],
-    run: Annotated[str | None, typer.Argument(metavar="RUN", help="The folder of a run.", show_default=False)] = None,
+    runs: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="RUN...", help="Runs and score files. Without any, only the ratings are shown.", show_default=False
+        ),
+    ] = None,
     scores: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Scores of any metrics, instead of a run: CSV or JSONL.")
+        str | None, typer.Option(metavar="FILE", help="Scores of any metrics: CSV, JSONL or Parquet.")
     ] = None,
     scale: options.Scale = None,
-    lower: Annotated[
-        str | None, typer.Option(metavar="A,B", help="Metrics of --scores for which lower is better.")
-    ] = None,
+    lower: options.Lower = None,
     subset: options.Subset = None,
     strict: options.Strict = False,
     weights: options.Weights = None,
@@ -160,11 +181,16 @@ def align(
     resamples: options.Resamples = 2_000,
     seed: options.Seed = 0,
 ) -> None:
-    """Compare the scores of a run, or of any metric, with human ratings or choices."""
+    """Compare scores of runs, or of any metric, with human ratings or choices."""
     from creval.api import analyses
 
+    given = list(runs or ())
+    sources: RunLike | list[str] = given
+    if len(given) == 1 and scores is None and (run := options.single_run(given)) is not None:
+        sources = options.open_for_output(run, (), json)
+
     found = analyses.align(
-        None if run is None else options.open_for_output(run, (), json),
+        sources,
         human=human,
         scores=scores,
         scale=scale,

@@ -90,7 +90,7 @@ def summarise_benchmark(benchmark: Benchmark) -> dict[str, Any]:
 
 
 def _level_sub_scores(benchmark: Benchmark, sample: Sample, level: Level) -> Sequence[SubScore]:
-    """Return a sample's parts that a level groups."""
+    """Return the sub-scores of a sample that belong to the groups of a level."""
     protocol = benchmark.protocol
     return protocol.sub_scores(sample, protocol.probes(sample), {}).get(level.name, ())
 

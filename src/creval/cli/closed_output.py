@@ -14,7 +14,7 @@ class OutputClosedError(BaseException):
 
 
 class _Output(io.FileIO):
-    """Standard output, or standard error, which is `optional`: a closed reader is ignored."""
+    """Standard output or standard error. If `optional`, a closed reader is ignored."""
 
     def __init__(self, descriptor: int, *, optional: bool) -> None:
         super().__init__(descriptor, "wb", closefd=False)

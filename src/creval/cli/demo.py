@@ -48,8 +48,8 @@ def demo(
     except typer.Exit as ended:
         if ended.exit_code != 1:  # go on if only some questions are unanswered
             raise
-    score(str(run))
-    report(str(run), out=str(folder / "report.html"))
+    score([str(run)])
+    report([str(run)], out=str(folder / "report.html"))
     where = quote(str(run))
     console.print_note(f"Look closer:  creval score {where} --by dimension; creval compare {where} faithful overeager")
     console.print_note(f"In a browser: creval view {where}")

@@ -39,6 +39,11 @@ def spec(kind: str, text: str, metavar: str = "SPEC") -> Any:
 
 
 RunFolder = Annotated[str, typer.Argument(metavar="RUN", help="The folder of a run.")]
+Sources = Annotated[
+    list[str],
+    typer.Argument(metavar="RUN...", help="The folder of a run. Several runs, or files of scores: side by side."),
+]
+Lower = Annotated[str | None, typer.Option(metavar="A,B", help="Metrics of score files for which lower is better.")]
 Benchmark = Annotated[str, typer.Argument(metavar="BENCH", help="The folder of a benchmark.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, with unrounded values.")]
 Strict = Annotated[
@@ -115,6 +120,22 @@ def scoring(
         "missing": missing,
         "common_samples": common_samples,
     }
+
+
+def single_run(sources: Sequence[str]) -> str | None:
+    """Return the folder if a command was given a single run; None for several sources, or for a file of scores."""
+    from creval.analysis.score_sources import is_score_file
+
+    return sources[0] if len(sources) == 1 and not is_score_file(sources[0]) else None
+
+
+def refuse_for_several(**given: object) -> None:
+    """Raise if options were given that need a single run."""
+    for name, value in given.items():
+        if value not in (None, False, [], ()):
+            raise CrevalError(
+                f"--{name.replace('_', '-')} needs a single run: omit it for several runs or score files."
+            )
 
 
 def keep_labels(run: str, given: Sequence[str] | None) -> None:

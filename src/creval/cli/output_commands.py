@@ -10,11 +10,11 @@ import typer
 from creval.cli import console, options
 
 _LARGE = 15.0  # MB
-_PLOT_KINDS = "radar, forest, plane, weights, complexity, repeats, groups, cost"
+_PLOT_KINDS = "radar, forest, plane, weights, complexity, repeats, groups, cost, sources"
 
 
 def report(
-    run: options.RunFolder,
+    runs: options.Sources,
     out: Annotated[str, typer.Option(metavar="FILE", help="The page, a single file.")] = "report.html",
     subset: options.Subset = None,
     strict: options.Strict = False,
@@ -34,9 +34,10 @@ def report(
     """Write a report page: conclusions, tables, plots and samples."""
     from creval.api import outputs
 
+    run, *beside = runs
     options.keep_labels(run, label)
     scoring = options.scoring(strict, subset, weights, models, missing, common_samples, resamples, seed)
-    path = outputs.report(run, out, images=images, samples=samples, published=published, **scoring)
+    path = outputs.report(run, out, images=images, samples=samples, beside=beside, published=published, **scoring)
     size = path.stat().st_size / 1e6
     console.print_note(f"wrote {out} ({size:.1f} MB)")
     if size > _LARGE:
@@ -73,7 +74,7 @@ def view(
 
 
 def plot(
-    run: options.RunFolder,
+    runs: options.Sources,
     kind: Annotated[
         str, typer.Argument(metavar="KIND", help=f"{_PLOT_KINDS}.", autocompletion=lambda: _PLOT_KINDS.split(", "))
     ],
@@ -97,18 +98,30 @@ def plot(
     resamples: options.Resamples = 2_000,
     seed: options.Seed = 0,
 ) -> None:
-    """Plot a run: radar, forest, plane, weights, complexity, repeats, groups or cost."""
+    """Plot a run: radar, forest, plane, weights, complexity, repeats, groups, cost or sources."""
     from creval.api import outputs
 
+    run, *beside = runs
     options.keep_labels(run, label)
     scoring = options.scoring(strict, subset, weights, models, missing, common_samples, resamples, seed)
     names = options.parse_names(metrics, "--metrics") or ()
-    outputs.plot(run, kind, out, level=level, metrics=names, human=human, scale=scale, published=published, **scoring)
+    outputs.plot(
+        run,
+        kind,
+        out,
+        level=level,
+        metrics=names,
+        human=human,
+        scale=scale,
+        beside=beside,
+        published=published,
+        **scoring,
+    )
     console.print_note(f"wrote {out}: {outputs.PLOT_KINDS[kind]}")
 
 
 def export(
-    run: options.RunFolder,
+    runs: options.Sources,
     out: Annotated[str, typer.Option(metavar="DIR", help="The folder to write.")],
     models: options.Models = None,
     subset: options.Subset = None,
@@ -124,9 +137,10 @@ def export(
     """Write verdicts and scores as Parquet and CSV, tables to paste, and JSON."""
     from creval.api import outputs
 
+    run, *beside = runs
     options.keep_labels(run, label)
     scoring = options.scoring(strict, subset, weights, models, missing, common_samples, resamples, seed)
-    files = outputs.export(run, out, force=force, **scoring)
+    files = outputs.export(run, out, force=force, beside=beside, **scoring)
     console.print_note(f"wrote {len(files)} files into {out}; {Path(out) / 'README.md'} describes them")
 
 

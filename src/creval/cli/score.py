@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -12,12 +13,13 @@ from creval.core.errors import CrevalError, require_known
 
 if TYPE_CHECKING:
     from creval.analysis.correction import CorrectedScores
+    from creval.analysis.scoring_options import ScoringOptions
     from creval.reporting.tables import ModelGroups, SampleGroups
     from creval.stats.scorecard import Scorecard
 
 
 def score(
-    run: options.RunFolder,
+    runs: options.Sources,
     by: Annotated[
         str | None,
         typer.Option(metavar="LEVEL|GROUP,...", help="Levels or groups: overall, category, dimension, sample ..."),
@@ -48,20 +50,45 @@ def score(
     values_only: Annotated[
         bool, typer.Option("--values-only", help="With --latex: no intervals and no coverage.")
     ] = False,
+    metrics: Annotated[
+        str | None, typer.Option(metavar="IF,VC", help="Of several runs: these metrics instead of the ranking one.")
+    ] = None,
+    lower: options.Lower = None,
     save: Annotated[
         bool, typer.Option("--save", help="Save --subset, --missing, --weights and --models as the run's defaults.")
     ] = False,
     resamples: options.Resamples = 2_000,
     seed: options.Seed = 0,
 ) -> None:
-    """Score a run: every cell with its 95 % interval and its coverage."""
+    """Score a run: every cell with its 95 % interval and its coverage. Or compare several runs."""
     from creval.api import analyses
     from creval.reporting import published_tables, tables
     from creval.reporting.commands.score_output import score_output, score_text
     from creval.reporting.latex import LatexCells
+    from creval.reporting.table_formats import latex_from_table, markdown_from_table
 
     if json + csv + markdown + latex > 1:
         raise CrevalError("choose one of --json, --csv, --markdown and --latex.")
+    run = options.single_run(runs)
+    if run is None:
+        options.refuse_for_several(
+            by=by,
+            groups=groups,
+            wide=wide,
+            average=average,
+            correct=correct,
+            label=label,
+            compact=compact,
+            save=save,
+            published=published,
+        )
+        scoring = options.scoring(strict, subset, weights, models, missing, common_samples, resamples, seed)
+        formats = {"json": json, "csv": csv, "markdown": markdown, "latex": latex}
+        chosen = next((name for name, wanted in formats.items() if wanted), "")
+        _score_side_by_side(runs, scoring, metrics, lower, chosen, values_only)
+        return
+    if metrics is not None or lower is not None:
+        raise CrevalError("--metrics and --lower go with several runs or score files.")
     if ((compact or values_only) and not latex) or (compact and values_only):
         raise CrevalError("--compact and --values-only are options of --latex, and exclude each other.")
     cells = LatexCells.COMPACT if compact else LatexCells.VALUES if values_only else LatexCells.FULL
@@ -97,14 +124,39 @@ def score(
     (decided, *rule), notes = output.sentences, list(output.notes)
     if markdown or latex:
         print(score_text(card, shown, rule, latex=latex, model_groups=named, wide=wide, cells=cells), end="")
-        draw = published_tables.latex_grid if latex else published_tables.markdown_grid
-        print("".join(map(draw, output.tables)), end="")
+        draw = latex_from_table if latex else markdown_from_table
+        print("".join(f"\n{draw(table)}" for table in output.tables), end="")
         notes.append(decided)
     else:
         _print_tables(card, shown, named, corrected, sentences=(*rule, decided), wide=wide)
         for grid in output.tables:
             console.print_table(grid)
     console.print_note(*notes)
+
+
+def _score_side_by_side(
+    sources: list[str], scoring: ScoringOptions, metrics: str | None, lower: str | None, chosen: str, values_only: bool
+) -> None:
+    """Print the scores of several runs and score files, in the chosen format."""
+    from creval.api.side_by_side import compare_sources
+    from creval.reporting.table_formats import latex_from_table, markdown_from_table, strip_to_values
+
+    found = compare_sources(
+        sources,
+        metrics=options.parse_names(metrics, "--metrics") or (),
+        lower=options.parse_names(lower, "--lower") or (),
+        **scoring,
+    )
+    scores, *others = found.tables
+    tables = [strip_to_values(scores) if values_only else scores, *others]
+    if chosen == "csv":
+        print(found.frame().write_csv(), end="")
+    elif chosen in ("markdown", "latex"):
+        form = markdown_from_table if chosen == "markdown" else latex_from_table
+        print("\n".join(map(form, tables)), end="")
+        console.print_note(*found.sentences, *found.notes)
+    else:
+        console.print_output(replace(found.output, tables=tables), chosen == "json")
 
 
 def _print_tables(

@@ -6,7 +6,8 @@ Columns:
 - choices: `rater, sample, first, second, metric, choice`, where `choice` is a model's name or `tie`
 - scores: `sample, model, metric, score`, and optionally `source`, the sample's source image
 
-An invalid row is skipped and counted, never repaired.
+Scores may also be a file that `creval export` or `creval measure --out` wrote (CSV, Parquet or JSON). An invalid row is
+skipped and counted, never repaired.
 """
 
 from __future__ import annotations
@@ -15,19 +16,20 @@ import csv
 import io
 import math
 import re
-from collections.abc import Callable, Hashable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from creval.core.edit_record import EditKey
 from creval.core.errors import CrevalError
-from creval.core.files import MAX_JSON_BYTES, coerce_text, is_json_lines, read_bytes, read_json_lines
+from creval.core.files import MAX_JSON_BYTES, coerce_text, is_json_lines, read_bytes, read_json, read_json_lines
 
 OVERALL_METRIC = "overall"
 """Metric of ratings in a file that names none."""
 TIE = "tie"
 _SCALE_PATTERN = re.compile(r"\s*(-?\d+(?:\.\d+)?)\s*(?:-|–|to|\.\.)\s*(-?\d+(?:\.\d+)?)\s*")
+_QUOTED = re.compile(r"\A'(?='*[=+\-@\t\r])")
 T = TypeVar("T")
 
 
@@ -81,6 +83,9 @@ class RatingScale(NamedTuple):
             raise _RowError("the rating is outside its scale")
         return 100 * (value - self.low) / (self.high - self.low)
 
+    def from_percent(self, percent: float) -> float:
+        return self.low + percent * (self.high - self.low) / 100
+
 
 def parse_rating_scale(text: str) -> RatingScale:
     """Parse a scale such as `1-5` or `0-1`."""
@@ -89,6 +94,12 @@ def parse_rating_scale(text: str) -> RatingScale:
     if not scale.low < scale.high < math.inf:
         raise CrevalError(f"{text!r} is not a scale. Give the lowest and the highest rating, such as 1-5.")
     return scale
+
+
+def is_rating_file(path: str | Path) -> bool:
+    """Return whether a file has the columns of ratings or choices."""
+    columns, _ = _read_rows(path)
+    return {"first", "second", "choice"} <= columns or {"model", "rating"} <= columns
 
 
 def read_human_ratings(path: str | Path, scale: RatingScale | None = None) -> HumanRatings:
@@ -114,20 +125,34 @@ def read_human_ratings(path: str | Path, scale: RatingScale | None = None) -> Hu
 
 
 def read_score_file(path: str | Path) -> ScoreFile:
-    """Read the scores of automatic metrics."""
+    """Read scores of automatic metrics. Scores of several draws of a sample are averaged."""
     columns, rows = _read_rows(path)
-    if not {"model", "score"} <= columns:
+    layout = next((of for of in _SCORE_LAYOUTS if {of.model, of.score} <= columns and of.also <= columns), None)
+    if layout is None:
         raise CrevalError(
             f"{path} lacks the columns of scores (sample, model, metric, score). It has {_format_columns(columns)}."
         )
-    scores, left_out = _collect_rows(rows, _parse_score)
-    if not scores:
+    scores, left_out = _collect_rows(rows, lambda row: _parse_score(row, layout))
+    found = [row for row in scores if row is not None]
+    if not found:
         raise CrevalError(f"{path} has no valid score. {_format_first_problems(left_out)}")
-    return ScoreFile(tuple(scores), left_out)
+    return ScoreFile(tuple(_average_draws(found)), left_out)
+
+
+def _average_draws(rows: Sequence[ScoreRow]) -> Iterator[ScoreRow]:
+    """Yield a row for each sample, model and metric, with the mean score of its draws."""
+    draws: dict[tuple[str, str, str], list[ScoreRow]] = {}
+    for row in rows:
+        draws.setdefault((row.sample, row.model, row.metric), []).append(row)
+    for several in draws.values():
+        yield several[0]._replace(score=sum(row.score for row in several) / len(several))
 
 
 def _read_rows(path: str | Path) -> tuple[set[str], Iterator[tuple[int, dict[str, str]]]]:
     """Return a file's columns, and its rows with their line numbers."""
+    if Path(path).suffix.casefold() in (".parquet", ".json"):
+        records = {number: _row_from_object(entry) for number, entry in enumerate(_read_records(path), 1)}
+        return {name for row in records.values() for name in row}, iter(records.items())
     if is_json_lines(path):
         lines = {number: _row_from_object(entry) for number, entry in read_json_lines(path)}
         return {name for row in lines.values() for name in row}, iter(lines.items())
@@ -160,6 +185,28 @@ def _read_rows(path: str | Path) -> tuple[set[str], Iterator[tuple[int, dict[str
             raise CrevalError(f"{path}, line {reader.line_num}: {error}.") from error
 
     return set(names), rows()
+
+
+def _read_records(path: str | Path) -> list[dict[str, Any]]:
+    """Return the rows of a Parquet file, or of a JSON file with a list of objects."""
+    if Path(path).suffix.casefold() == ".parquet":
+        return _read_parquet(path)
+    entries = read_json(path)
+    if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
+        raise CrevalError(f"{path} is not a JSON list of objects.")
+    return entries
+
+
+def _read_parquet(path: str | Path) -> list[dict[str, Any]]:
+    import polars
+
+    try:
+        return polars.read_parquet(read_bytes(path, MAX_JSON_BYTES)).to_dicts()
+    except OSError as error:
+        raise CrevalError(f"{path} cannot be read: {error.strerror or error}.") from error
+    except (polars.exceptions.PolarsError, ValueError) as error:
+        reason = str(error).strip().partition("\n")[0]
+        raise CrevalError(f"{path} cannot be read as Parquet: {reason}.") from error
 
 
 def _row_from_object(entry: Mapping[str, Any]) -> dict[str, str]:
@@ -206,7 +253,7 @@ def _parse_rating(row: Mapping[str, str], scale: RatingScale | None) -> tuple[Ha
         raise _RowError("the row states no scale")
     edit = EditKey(_require_model_name(row, "model"), row.get("sample", ""))
     value = scale.to_percent(row.get("rating", ""))
-    rating = Rating(row.get("rater", ""), (edit,), row.get("metric") or OVERALL_METRIC, value)
+    rating = Rating(row.get("rater", ""), (edit,), row.get("metric") or OVERALL_METRIC, value, scale=scale)
     return (rating.rater, edit, rating.metric), rating
 
 
@@ -225,10 +272,35 @@ def _parse_choice(row: Mapping[str, str]) -> tuple[Hashable, Rating]:
     return (rater, edits, rating.metric), rating
 
 
-def _parse_score(row: Mapping[str, str]) -> tuple[Hashable, ScoreRow]:
-    score = _parse_number(row.get("score", ""), "score")
-    edit = row.get("sample", ""), _require_model_name(row, "model"), row.get("metric") or "score"
-    return edit, ScoreRow(*edit, score, row.get("source", ""))
+class _ScoreLayout(NamedTuple):
+    """Names of the columns of a score file. `also` are further columns that identify the layout."""
+
+    model: str
+    metric: str
+    score: str
+    also: frozenset[str] = frozenset()
+    quoted: bool = False
+    """Whether creval put an apostrophe before texts that a spreadsheet would read as a formula."""
+
+
+_SCORE_LAYOUTS = (
+    _ScoreLayout("model", "metric", "score"),
+    _ScoreLayout("system", "value_name", "value", frozenset({"gauge"}), quoted=True),  # creval measure --out
+    _ScoreLayout("model", "metric", "value", frozenset({"level", "group"}), quoted=True),  # creval export: scores
+    _ScoreLayout("model", "metric", "value", frozenset({"sample"}), quoted=True),  # creval export: sample_scores
+)
+
+
+def _parse_score(row: Mapping[str, str], layout: _ScoreLayout) -> tuple[Hashable, ScoreRow | None]:
+    if layout.quoted:
+        row = {name: _QUOTED.sub("", value) for name, value in row.items()}
+    if "level" in layout.also and (row.get("level"), row.get("group")) != ("overall", "overall"):
+        return tuple(row.items()), None
+    if not row.get(layout.score):
+        raise _RowError("the row has no score")
+    score = _parse_number(row[layout.score], "score")
+    edit = row.get("sample", ""), _require_model_name(row, layout.model), row.get(layout.metric) or "score"
+    return (*edit, row.get("draw", "")), ScoreRow(*edit, score, row.get("source", ""))
 
 
 def _require_model_name(row: Mapping[str, str], column: str) -> str:
@@ -258,10 +330,14 @@ def _format_first_problems(left_out: tuple[SkippedRows, ...]) -> str:
 
 @dataclass(frozen=True)
 class Rating:
-    """A person's rating of one edit (`value`), or choice between two (`choice`: the better model, empty for a tie)."""
+    """A person's rating of one edit (`value`), or choice between two (`choice`: the better model, empty for a tie).
+
+    `value` is in percent of the `scale`.
+    """
 
     rater: str
     edits: tuple[EditKey, ...]
     metric: str
     value: float | None = None
     choice: str | None = None
+    scale: RatingScale | None = field(default=None, compare=False)

@@ -174,9 +174,10 @@ class ScoreSchema:
         return replace(self, levels=(*kept, *parts)) if levels else self
 
     def with_probed_metrics(self, metrics: Collection[str]) -> ScoreSchema:
-        """Return the schema without the composite if one of its metrics is not in `metrics`, the probed ones.
+        """Return the schema for a run with questions or measurements for these metrics only.
 
-        Models are then ranked by the first probed metric.
+        If a metric of the composite is missing, the composite is removed, and models are ranked by the first of the
+        given metrics.
         """
         if self.composite is None:
             return self

@@ -143,6 +143,12 @@ def image_metric_class(name: str) -> type[ImageMetric]:
     return registry.metrics.get(name)
 
 
+def lower_is_better_metrics() -> Iterator[str]:
+    """Yield the names of all values of registered metrics for which lower is better."""
+    for name in registry.metrics.names():
+        yield from (value.name for value in image_metric_class(name).info.values if not value.higher_is_better)
+
+
 def open_image_metrics(
     metrics: Iterable[str | ImageMetric | Callable[..., Any]], models: Mapping[str, str]
 ) -> dict[str, ImageMetric]:

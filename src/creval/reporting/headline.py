@@ -20,6 +20,7 @@ from creval.stats.score_table import Floats
 from creval.stats.scorecard import Scorecard
 
 _RESAMPLES = 500  # for the spread of leads
+_MAX_CANDIDATES = 4  # candidates for the best model that are named
 
 
 def headline_sentence(card: Scorecard) -> str:
@@ -34,8 +35,10 @@ def headline_sentence(card: Scorecard) -> str:
     if len(first) == 1:
         best = _format_score(card, first[0])
         return f"{best} is the best of {len(card.models)} models in {rank}. Its lead is statistically significant."
-    possible = join_names([_format_score(card, name) for name in first])
-    return f"It is not decided which model is best in {rank}. Candidates: {possible}."
+    candidates = [_format_score(card, name) for name in first[:_MAX_CANDIDATES]]
+    if more := len(first) - len(candidates):
+        candidates.append(formatting.pluralise(more, "more model"))
+    return f"It is not decided which model is best in {rank}. Candidates: {join_names(candidates)}."
 
 
 def _format_score(card: Scorecard, name: str) -> str:

@@ -1,4 +1,4 @@
-"""Published numbers beside a run's own: tables, sentences, CSV and JSON. They are always marked as published."""
+"""Published numbers next to a run's scores: tables, sentences, CSV and JSON. They are always marked as published."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from creval.analysis.published_scores import PublishedScores, PublishedSeries
-from creval.core.formatting import escape_control, escape_latex, escape_markdown, format_value, pluralise
-from creval.reporting.output import OutputTable, Row, TableCell, as_table_cell
+from creval.core.formatting import escape_control, format_value, pluralise
+from creval.reporting.output import OutputTable, Row, TableCell
 from creval.reporting.sentences import join_names
 from creval.reporting.tables import SampleGroups, columns_with_data
 from creval.stats.scorecard import SAMPLE_LEVEL, Scorecard
@@ -41,7 +41,7 @@ def published_tables(found: PublishedScores, card: Scorecard, groups: SampleGrou
 
 
 def _series_name(one: PublishedSeries, found: PublishedScores) -> str:
-    """A published model, with the judge and the subset if there are several."""
+    """Return the label of a published model, with the judge and the subset if there are several."""
     several = len({other.judge for other in found.series if other.judge}) > 1
     more = [*([one.judge] if several and one.judge else []), *([one.subset] if len(found.subsets) > 1 else [])]
     return one.model + (f" ({', '.join(more)})" if more else "")
@@ -64,8 +64,8 @@ def published_sentences(found: PublishedScores, card: Scorecard, judge: str) -> 
     judges = [name for name in dict.fromkeys(one.judge for one in found.series) if name]
     by = f", judged by {join_names(judges)}" if judges else ""
     sentences = [
-        f"Published numbers: {publication.citation}, {tables}{by}. They were not measured here and have no intervals; "
-        "they are in the paper's order, not ranked with the scores of this run, and in no test."
+        f"Published numbers: {publication.citation}, {tables}{by}. They were not measured here and have no intervals. "
+        "They are listed in the paper's order, and take no part in rankings and tests."
     ]
     same = [f"{escape_control(own)} as {published}" for own, published in found.matched.items()]
     absent = [escape_control(name) for name in card.models if name not in found.matched]
@@ -73,11 +73,12 @@ def published_sentences(found: PublishedScores, card: Scorecard, judge: str) -> 
         sentences.append(f"Matched by name: {', '.join(same)}.")
     if absent:
         sentences.append(
-            f"Not among the published models: {', '.join(absent)}. If one is, give it the published name with `label`."
+            f"Not found among the published models: {', '.join(absent)}. If one was published under another name, give "
+            "it that name with `label`."
         )
     if found.subsets and card.table.subset not in found.subsets:
         of = join_names(list(found.subsets))
-        sentences.append(f"The published numbers are of the subset {of}, this table is not: see `subset`.")
+        sentences.append(f"The published numbers are of the subset {of}, but this table is not. Use `subset`.")
     own = f" This run's judge is {escape_control(judge)}." if judge else ""
     sentences.append(
         f"The paper's edits, prompts and judge may differ from those of this run.{own} "
@@ -123,29 +124,3 @@ def published_csv(found: PublishedScores, groups: SampleGroups, table: str) -> s
                 cells = [level, group, one.model, column, value.value]
                 writer.writerow([*cells, *([""] * (len(head) - len(cells))), source])
     return out.getvalue()
-
-
-def markdown_grid(table: OutputTable) -> str:
-    """Return a table as Markdown."""
-    rule = ["---"] * table.text_columns + ["---:"] * (len(table.headers) - table.text_columns)
-    rows = [[escape_markdown(_one_line(cell)) for cell in row] for row in table.rows]
-    head = [list(map(escape_markdown, table.headers)), rule]
-    title = f"\n{escape_markdown(table.title)}\n\n"
-    return title + "".join(f"| {' | '.join(line)} |\n" for line in (*head, *rows))
-
-
-def latex_grid(table: OutputTable) -> str:
-    """Return a table as a LaTeX `tabular` for booktabs."""
-    count = len(table.headers)
-    rows = [[escape_latex(_one_line(cell)) for cell in row] for row in table.rows]
-    heading = f"\\multicolumn{{{count}}}{{@{{}}l}}{{\\textit{{{escape_latex(table.title)}}}}}"
-    lines = [[heading], list(map(escape_latex, table.headers)), *rows]
-    text = [f"{' & '.join(line)} \\\\" for line in lines]
-    body = "\n".join(["\\toprule", *text[:2], "\\midrule", *text[2:], "\\bottomrule"])
-    align = "l" * table.text_columns + "r" * (count - table.text_columns)
-    return f"\n\\begin{{tabular}}{{@{{}}{align}@{{}}}}\n{body}\n\\end{{tabular}}\n"
-
-
-def _one_line(cell: str | TableCell) -> str:
-    shown = as_table_cell(cell)
-    return f"{shown.text} ({shown.below})" if shown.below else shown.text

@@ -30,7 +30,7 @@ def _facts(run: Run) -> Iterator[tuple[str, str]]:
     folder = Path(manifest.get("benchmark_folder", "")).name
     title, kind = benchmark_title(manifest), manifest["benchmark"]
     kinds = f" ({kind})" if kind != title else ""
-    yield "benchmark", title + kinds + (f" in {folder}" if folder not in ("", title) else "")
+    yield "benchmark", title + kinds + (f", folder {folder}" if folder not in ("", title) else "")
     protocol = manifest.get("protocol", manifest["benchmark"])
     if protocol != manifest["benchmark"]:
         yield "protocol", protocol

@@ -69,7 +69,7 @@ def _strata_in_group(table: ScoreTable, level: Level, group: int, strata: Sequen
 
 
 def _sub_score_means(counts: Floats, sums: Floats, sizes: Floats) -> Floats:
-    """Return means of samples' parts; axes draw, group, model, metric."""
+    """Return the means of sub-scores, with the axes draw, group, model and metric."""
     models, samples, groups, metrics = sums.shape
     flat = (source.transpose(1, 2, 0, 3).reshape(samples, -1) for source in (sums, sizes))
     return divide(*((counts @ source).reshape(len(counts), groups, models, metrics) for source in flat))

@@ -263,7 +263,7 @@ def _level_arrays(table: ScoreTable, level: Level, point: Floats, draws: Floats,
 
 
 def _append_average(average: NDArray[Any], models: NDArray[Any]) -> NDArray[Any]:
-    """Append the average to the axis of models, the last but one."""
+    """Append the average to the axis of models, which is the second-last."""
     return np.concatenate([models, average[..., None, :]], axis=-2)
 
 

@@ -214,8 +214,8 @@ def test_edit_histories_and_costs(tmp_path: Path) -> None:
     assert found.text.count("refused: content filter: not this") == 3
     assert "Missing edits" in found.text
     for name in ("steps", "best", "planned"):
-        assert found.text.count(f"Steps of the edit by {name}") == 3
-    assert "Steps of the edit by once" not in found.text
+        assert found.text.count(f"History of {name}'s edit") == 3
+    assert "History of once's edit" not in found.text
     assert found.tags.count("img") == 3 * 5 + steps + 6
     assert found.text.count(", picked") == 3
     assert "<script>alert(1)</script>" in found.text

@@ -17,6 +17,8 @@ from creval.web.viewer.live_snapshot import LiveSnapshot
 from tests.web.made import write_run
 from tests.web.review.reviewed import Kept
 
+pytestmark = pytest.mark.attack
+
 TOKEN = "t0ken-of-this-server"
 PATHS = ("/", "/sample?id=s1", "/picture?sample=s1&name=source", "/static/view.css", "/nothing")
 

@@ -26,6 +26,8 @@ from creval.web.review.cards import item_version
 from tests.web.made import write_run
 from tests.web.review.reviewed import Kept, group
 
+pytestmark = pytest.mark.attack
+
 GET = b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
 Address = tuple[str, int]
 

@@ -145,7 +145,7 @@ class IceBuilder(Builder[ItemDraft]):
         )
 
     def _plan_new_texts(self, job: ItemJob, task: Task) -> list[MissingText]:
-        """Return the texts that a new item needs, if its task suits."""
+        """Return the texts that a new item of this task needs."""
         template, texts = self._start_texts(job, task)
         return find_missing_texts(
             self._input_builder.plan_inputs(job, task),

@@ -117,7 +117,7 @@ class IceItems:
                     mark_human_written(entry, part)
 
     def add(self, draft: ItemDraft, job: ItemJob, image_names: Mapping[str, str]) -> bool:
-        """Add an item whose images are copied, for `save` to write. Return False if its id exists already."""
+        """Add an item with copied images; `save` writes it to disk. Return False if its id exists already."""
         name, task = draft.item_id, draft.inputs.task
         if name in self.entries:
             return False

@@ -1,7 +1,7 @@
-"""Review by several people with names, who do not see each other's verdicts.
+"""Review by several named people, who do not see each other's verdicts.
 
 The benchmark gets the verdict on which all named reviewers of an item agree. If they differ, the item is open until
-somebody decides without a name, which is final. A vote counts for the text that the reviewer saw.
+a reviewer without a name decides, which is final. A vote counts for the text that the reviewer saw.
 """
 
 from __future__ import annotations

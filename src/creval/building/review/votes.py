@@ -49,7 +49,7 @@ class Votes:
         return self._cached[1]
 
     def on_text(self, group: str, item: ReviewItem) -> dict[str, Vote]:
-        """Return the votes on an item's present text, by reviewer."""
+        """Return the votes on an item's current text, by reviewer."""
         votes = self.by_item.get((group, item.id), {})
         return {name: vote for name, vote in votes.items() if vote.text == text_digest(item)}
 

@@ -8,8 +8,9 @@ from typing import Any
 from creval.core.formatting import escape_control, format_value, pluralise
 from creval.core.human_ratings import SkippedRows
 from creval.core.schema import Digits
+from creval.reporting.commands.people_output import people_json, people_notes, people_table
 from creval.reporting.numbers import estimate_cell, format_estimate
-from creval.reporting.output import ITALIC, CommandOutput, OutputTable, Row, TableCell
+from creval.reporting.output import FAINT, ITALIC, STRONG, CommandOutput, OutputTable, Row, TableCell
 from creval.reporting.sentences import join_names
 from creval.stats.human.alignment import (
     Alignment,
@@ -19,8 +20,10 @@ from creval.stats.human.alignment import (
     indistinguishable_from_best,
 )
 from creval.stats.human.paired_series import CorrelationEstimates, SeriesCorrelations
+from creval.stats.human.people_summary import PeopleSummary
 from creval.stats.human.ratings import UnmatchedRatings
 from creval.stats.intervals import NO_ESTIMATE, Estimate
+from creval.stats.scorecard import SIGNIFICANCE_LEVEL
 
 _CORRELATIONS = {"pearson": "Pearson", "spearman": "Spearman", "kendall": "Kendall"}
 _CORRELATION = Digits(3, 2)
@@ -29,14 +32,19 @@ _CEILING_LABEL = "one person vs. the others"
 _MAX_NAMES = 5
 
 
-def alignment_output(alignment: Alignment, left_out: Mapping[str, tuple[SkippedRows, ...]]) -> CommandOutput:
-    """Return how automatic scores correlate with human ratings. `left_out` are the unusable rows of each file."""
+def alignment_output(
+    alignment: Alignment, left_out: Mapping[str, tuple[SkippedRows, ...]], people: Sequence[PeopleSummary] = ()
+) -> CommandOutput:
+    """Return how automatic scores correlate with human ratings, and what people said by themselves.
+
+    `left_out` are the unusable rows of each file.
+    """
     sentences = [one for target in alignment.rating_alignments for one in _sentences(target)]
     return CommandOutput(
         sentences,
-        list(_alignment_tables(alignment)),
-        _alignment_json(alignment, left_out),
-        list(_notes(alignment, left_out)),
+        [*_alignment_tables(alignment), *(people_table(summary) for summary in people if summary.card is not None)],
+        {**_alignment_json(alignment, left_out), "said": people_json(people)},
+        [*_notes(alignment, left_out), *people_notes([one for one in people if one.card is not None])],
     )
 
 
@@ -186,6 +194,8 @@ def unused_rating_sentences(
 def _alignment_tables(alignment: Alignment) -> Iterator[OutputTable]:
     for said in alignment.rating_alignments:
         yield _agreement_table(said)
+        if said.differences:
+            yield _metric_differences_table(said)
         if any(row.rated < row.scored or row.unreliable_reason for row in said.predictions):
             yield _prediction_table(said)
         if said.model_wins:
@@ -216,6 +226,26 @@ def _agreement_table(target: RatingAlignment) -> OutputTable:
         f"people's {target.metric}: {target.value_count:,} {words}{several}",
         caption,
         section_starts=frozenset({len(target.metric_alignments)}),
+    )
+
+
+def _metric_differences_table(target: RatingAlignment) -> OutputTable:
+    """Return the differences between metrics in their rank correlation with people."""
+    rows: list[Row] = []
+    for found in target.differences:
+        decided = found.p is not None and found.p <= SIGNIFICANCE_LEVEL
+        better = "not decided"
+        if decided:
+            better = found.first if (found.spearman.value or 0) > 0 else found.second
+        p = "–" if found.p is None else f"{found.p:.3f}"
+        cell = estimate_cell(found.spearman, _CORRELATION, "+", STRONG if decided else FAINT)
+        rows.append([found.first, found.second, cell, p, better])
+    return OutputTable(
+        ["metric", "minus", "Spearman\nover samples", "p", "agrees better"],
+        rows,
+        f"which metric agrees better with people's {target.metric}",
+        f"Paired over samples; p corrected for {pluralise(len(rows), 'pair')} after Holm.",
+        text_columns=2,
     )
 
 
@@ -311,6 +341,10 @@ def _target_json(target: RatingAlignment) -> dict[str, Any]:
             }
             for found in target.predictions
         },
+        "differences": [
+            {"first": of.first, "second": of.second, "spearman": of.spearman.to_dict(), "p": of.p}
+            for of in target.differences
+        ],
         "wins": {name: _estimates_json(won._asdict()) for name, won in target.model_wins.items()},
         "over": {name: _estimates_json(won._asdict()) for name, won in target.pair_wins.items()},
         "weights": weights

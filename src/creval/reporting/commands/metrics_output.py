@@ -144,7 +144,15 @@ def _mean_cell(estimate: Estimate, metric: Metric, measured: int, edits: int) ->
 
 def write_measurements(path: Path, measured_edits: Sequence[MeasuredEdit], metric_infos: Sequence[MetricInfo]) -> None:
     """Write a row per edit and value, as CSV, Parquet or JSON depending on the suffix."""
-    rows = [row for one in measured_edits for card in metric_infos for row in measurement_rows(one, card)]
+    first: dict[str, str] = {}
+    for one in measured_edits:
+        first.setdefault(one.cluster, one.key.sample)
+    rows = [
+        {**row, "source": first[one.cluster]}
+        for one in measured_edits
+        for card in metric_infos
+        for row in measurement_rows(one, card)
+    ]
     try:
         atomic_write(path, _encode_rows(rows, require_table_suffix(path)))
     except OSError as error:
@@ -172,7 +180,7 @@ def _encode_rows(rows: Sequence[Mapping[str, Any]], kind: str) -> bytes:
     from creval.reporting.export.files import sanitise_frame
 
     texts: dict[str, Any] = dict.fromkeys(
-        ("system", "sample", "draw", "gauge", "value_name", "value", "unmeasured"), str
+        ("system", "sample", "draw", "gauge", "value_name", "value", "unmeasured", "source"), str
     )
     frame = polars.DataFrame(rows, schema=texts | {"draw": int, "value": float})
     content = BytesIO()

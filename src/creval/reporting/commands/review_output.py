@@ -1,4 +1,4 @@
-"""How far the named reviewers of a built benchmark agree, and the items on which they differ."""
+"""Output of `creval agree` for the named reviewers of a built benchmark: agreement, and disputed items."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _KAPPA_NAMES = {"cohen": "Cohen's kappa", "fleiss": "Fleiss' kappa"}
 
 
 def reviewers_output(found: ReviewComparison) -> CommandOutput:
-    """Agreement over all items and by kind of item, and the disagreements."""
+    """Return the agreement overall and by kind of item, and the disputed items."""
     name = "cohen" if len(found.table.voices) == 2 else "fleiss"
     rows: list[Row] = []
     data = []

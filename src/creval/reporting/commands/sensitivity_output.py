@@ -26,8 +26,9 @@ def sensitivity_output(
     if low is not None:
         order = f"Kendall's tau with the ranking at the given weights is {middle:.2f} on average, at least {low:.2f}"
     note = (
-        f"Over {len(sensitivity.weight_grid):,} combinations of weights, {order}. Last column: the smallest change of "
-        "weights after which the model passes the best, as the change of the weight that changes most."
+        f"Over {len(sensitivity.weight_grid):,} combinations of weights, {order}. Clear lead: the 95 % interval of the "
+        "lead over each other model excludes 0. Last column: the smallest change of weights after which the model "
+        "passes the best, as the change of the weight that changes most."
     )
     data = {
         "weights": dict(zip(sensitivity.metrics, sensitivity.own_weights, strict=True)),
@@ -56,7 +57,7 @@ def _best_sentence(sensitivity: Sensitivity) -> str:
     weights = f"{_format_ratio(sensitivity.own_weights)} ({', '.join(sensitivity.metrics)})"
     decided = 100 * sensitivity.decided_shares[sensitivity.best]
     name = escape_control(sensitivity.best)
-    shares = f"under {share:.0f} % of all weights, with a significant lead under {decided:.0f} %"
+    shares = f"under {share:.0f} % of all weights, with a clear lead under {decided:.0f} %"
     sentence = f"{name} is best at {weights}, and {shares}."
     if not sensitivity.best_is_decided and len(sensitivity.models) > 1:
         sentence = f"{name} comes first at {weights}, but its lead is not significant. It comes first {shares}."
@@ -94,5 +95,5 @@ def _sensitivity_table(sensitivity: Sensitivity) -> OutputTable:
                 "–" if name == sensitivity.best else "never" if change is None else f"{change:.2f}",
             ]
         )
-    heads = ["model", *sensitivity.metrics, "best in", "significant in", "ranks", "passes the best after"]
+    heads = ["model", *sensitivity.metrics, "best in", "clear lead in", "ranks", "passes the best after"]
     return OutputTable(heads, rows)

@@ -9,13 +9,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from creval.core.errors import CrevalError
+from creval.core.formatting import escape_latex, escape_markdown
 from creval.core.temporary import temporary_folder
 from creval.reporting import missing_edits, sentences, tables
 from creval.reporting.commands.score_output import score_text
+from creval.reporting.commands.sources_output import source_records, sources_output
 from creval.reporting.export import files, frames
 from creval.reporting.export.leaderboard import leaderboard_json
 from creval.reporting.export.readme import format_readme
+from creval.reporting.result import flatten_record
+from creval.reporting.table_formats import latex_from_table, markdown_from_table
 from creval.stats.scorecard import Scorecard
+from creval.stats.source_agreement import SourceComparison
 
 if TYPE_CHECKING:
     from creval.store.run import Run
@@ -31,6 +36,7 @@ def export_run(
     *,
     resamples: int,
     force: bool = False,
+    comparison: SourceComparison | None = None,
     watch: Callable[[int, int], None] | None = None,
 ) -> list[str]:
     """Write a run into a folder and return the names of the files. They appear there after all are complete.
@@ -42,7 +48,7 @@ def export_run(
     check_export_folder(folder, force=force)
     folder.parent.mkdir(parents=True, exist_ok=True)
     with temporary_folder(folder.parent) as made:
-        names = _write_files(run, card, made, resamples, watch)
+        names = _write_files(run, card, made, resamples, comparison, watch)
         _install_files(made, folder, names)
     return names
 
@@ -59,7 +65,12 @@ def check_export_folder(folder: Path, *, force: bool) -> None:
 
 
 def _write_files(
-    run: Run, card: Scorecard, folder: Path, resamples: int, watch: Callable[[int, int], None] | None
+    run: Run,
+    card: Scorecard,
+    folder: Path,
+    resamples: int,
+    comparison: SourceComparison | None,
+    watch: Callable[[int, int], None] | None,
 ) -> list[str]:
     import polars
 
@@ -80,6 +91,8 @@ def _write_files(
     }
     if len(run.count_answers_by_voice()) > 1 and (answers := frames.answer_frame(run, card)) is not None:
         whole["answers"] = answers
+    if comparison is not None:
+        whole["sources"] = polars.DataFrame([flatten_record(one) for one in source_records(comparison)])
     for name, frame in whole.items():
         files.write_frames([frame], folder, name)
     gone = missing_edits.missing_from_table(run, card.table)
@@ -90,6 +103,8 @@ def _write_files(
         sentences.decided_sentence(card),
     ]
     pasted = _write_tables(card, folder, notes)
+    if comparison is not None:
+        pasted += _write_sources(comparison, folder)
     board = json.dumps(leaderboard_json(card, run.manifest), indent=2, allow_nan=False)
     (folder / "leaderboard.json").write_text(board + "\n", encoding="utf-8")
     columns = {"verdicts": list(polars.read_parquet_schema(folder / "verdicts.parquet"))}
@@ -115,6 +130,19 @@ def _write_tables(card: Scorecard, folder: Path, notes: list[str]) -> list[str]:
             (folder / f"{stem}{suffix}").write_text(text, encoding="utf-8")
             names.append(f"{stem}{suffix}")
     return names
+
+
+def _write_sources(comparison: SourceComparison, folder: Path) -> list[str]:
+    """Write the scores of several sources side by side, in Markdown, LaTeX and JSON."""
+    output = sources_output(comparison)
+    notes = [*output.sentences, *output.notes]
+    page = "\n".join([*map(markdown_from_table, output.tables), *(f"{escape_markdown(note)}\n" for note in notes)])
+    pasted = "\n".join([*(f"% {escape_latex(note)}" for note in notes), *map(latex_from_table, output.tables)])
+    content = json.dumps(output.as_json(), indent=2, allow_nan=False) + "\n"
+    made = {"tables/sources.md": page, "tables/sources.tex": pasted, "sources.json": content}
+    for name, text in made.items():
+        (folder / name).write_text(text, encoding="utf-8")
+    return list(made)
 
 
 def _install_files(made: Path, folder: Path, names: list[str]) -> None:

@@ -143,7 +143,10 @@ def sample_score_frame(run: Run, card: Scorecard) -> polars.DataFrame:
         }
     ).with_columns(polars.col("value").fill_nan(None))
     tagged = frame.join(_tag_frame(run), on="sample", how="left", maintain_order="left")
-    first = ["model", "sample", *tag_columns(run).values()]
+    first_of = np.unique(table.clusters, return_index=True)[1][table.clusters].tolist()
+    sources = {"sample": list(table.samples), "source": [table.samples[at] for at in first_of]}
+    tagged = tagged.join(polars.DataFrame(sources), on="sample", how="left", maintain_order="left")
+    first = ["model", "sample", "source", *tag_columns(run).values()]
     return tagged.select([*first, "metric", "value", "scored", "total"])
 
 

@@ -17,6 +17,7 @@ FILES = {
     "scores": "one row per level, group, model and metric",
     "sample_scores": "one row per model, sample and metric; several draws are averaged",
     "samples": "one row per sample",
+    "sources": "one row per model and source, if several runs and score files were compared",
 }
 COLUMNS = {
     "model": "the editing model, with its strategy if it has one",
@@ -46,8 +47,11 @@ COLUMNS = {
     "total": "number of questions, answered or not",
     "coverage": "scored / total",
     "instruction": "the editing instruction",
-    "source": "file name of the source image",
+    "source": "in samples the file name of the source image; in sample_scores the first sample with that image",
     "subsets": "named subsets that contain the sample, joined by ;",
+    "rank": "rank of the model in the source of scores",
+    "places_low": "best rank that the model can hold",
+    "places_high": "worst rank that the model can hold",
     "questions": "number of questions and measurements",
 }
 
@@ -88,5 +92,7 @@ def format_readme(
 
 
 def _describe_table(name: str) -> str:
+    if name.endswith(".json"):
+        return "several runs and score files side by side, with their agreement, for programs"
     what = "needs `\\usepackage{booktabs}`" if name.endswith(".tex") else "for web pages and READMEs"
     return f"values with intervals and coverage, best bold, second best underlined; {what}"

@@ -12,9 +12,11 @@ from creval.analysis.published_scores import PublishedScores
 from creval.core.errors import CrevalError
 from creval.reporting import edit_costs, plots, tables
 from creval.reporting.commands.sensitivity_output import sensitivity_output
+from creval.reporting.commands.sources_output import sources_output
 from creval.reporting.output import OutputTable, select_columns
 from creval.reporting.plots.plane import consistency_column
 from creval.stats.scorecard import Scorecard
+from creval.stats.source_agreement import SourceComparison
 from creval.stats.weight_sensitivity import analyse_sensitivity
 
 if TYPE_CHECKING:
@@ -58,6 +60,15 @@ def build_charts(
         with suppress(CrevalError):  # no data to draw
             found.append(draw())
     return found
+
+
+def sources_chart(comparison: SourceComparison) -> Chart:
+    """Return the scores of several runs and score files side by side."""
+    output = sources_output(comparison)
+    first = comparison.sources[0].name
+    text = " ".join(output.sentences[: sum(pair.first == first for pair in comparison.pairs)])
+    made = plots.sources(comparison)
+    return _make_chart("sources", "Other runs and scores", made, tables=tuple(output.tables), text=text)
 
 
 def _forest_chart(card: Scorecard, about: str, published: PublishedScores | None) -> Chart:

@@ -10,12 +10,13 @@ from creval.analysis.published_scores import PublishedScores
 from creval.core.formatting import pluralise
 from creval.providers.catalog import describe_judge
 from creval.reporting import headline, missing_edits, published_tables, run_facts, sentences, tables
-from creval.reporting.html.charts import build_charts
+from creval.reporting.html.charts import build_charts, sources_chart
 from creval.reporting.html.gallery import build_gallery
 from creval.reporting.html.template import render_page
 from creval.reporting.output import CommandOutput, OutputTable
 from creval.reporting.plots import describe_basis
 from creval.stats.scorecard import Scorecard
+from creval.stats.source_agreement import SourceComparison
 from creval.store.manifest import benchmark_title
 from creval.store.provenance import read_provenance
 from creval.store.run import Run
@@ -32,6 +33,7 @@ def report_page(
     *,
     samples_per_section: int = SAMPLES_PER_SECTION,
     link: Path | None = None,
+    comparison: SourceComparison | None = None,
     watch: Callable[[int, int], None] = lambda _, __: None,
     published: PublishedScores | None = None,
 ) -> str:
@@ -67,7 +69,10 @@ def report_page(
             if published is None
             else published_tables.published_sentences(published, card, str(manifest["judge"] or ""))
         ),
-        charts=build_charts(card, describe_basis(card, manifest), read_provenance(manifest), published),
+        charts=[
+            *([sources_chart(comparison)] if comparison else []),
+            *build_charts(card, describe_basis(card, manifest), read_provenance(manifest), published),
+        ],
         sections=sections,
         models=card.models,
         settings=run_facts.run_facts_table(run),

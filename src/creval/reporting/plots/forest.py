@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from creval.core.formatting import format_value
@@ -51,7 +51,7 @@ def forest(
     shown = [*model_labels(card.models, 22, 2).values(), *map(published_label, others)]
     panels = min(_PANELS, len(columns))
     for at, axes in enumerate(canvas.iter_panels(body, len(columns), _PANELS)):
-        _draw_values(axes, card, columns[at])
+        draw_values(axes, card, columns[at], card.models)
         if marks is not None:
             _draw_published(axes, card, columns[at], marks)
         heading = selection.column_heading(card, columns[at], panels=panels)
@@ -61,11 +61,14 @@ def forest(
     return made
 
 
-def _draw_values(axes: Any, card: Scorecard, column: str) -> None:
+def draw_values(
+    axes: Any, card: Scorecard, column: str, models: Sequence[str], ranks: Mapping[str, int] | None = None
+) -> None:
+    """Draw a row for each model: its value, its interval and, if given, its rank."""
     digits = card.table.schema.find_metric(column).digits
-    for row, name in enumerate(card.models):
-        cell = card.cell(name, column)
-        if cell.value is None:
+    for row, name in enumerate(models):
+        cell = card.cell(name, column) if name in card.table.models else None
+        if cell is None or cell.value is None:
             axes.annotate(
                 "no value",
                 (0.5, row),
@@ -79,7 +82,7 @@ def _draw_values(axes: Any, card: Scorecard, column: str) -> None:
         style = canvas.series_style(row)._replace(marker="o")
         canvas.draw_point(axes, cell.value, row, style, 4.0, across=cell, elinewidth=1.2, capsize=3)
         axes.annotate(
-            format_value(cell.value, digits),
+            format_value(cell.value, digits) + (f"  ({ranks[name]})" if ranks else ""),
             (cell.value, row),
             (0, 5),
             textcoords="offset points",

@@ -18,25 +18,26 @@ _SIZE = 7.5
 
 
 class PublishedMarks:
-    """The published series that a plot shows: of one judge and one subset."""
+    """The published series shown in a plot, of one judge and one subset."""
 
     def __init__(self, found: PublishedScores, card: Scorecard, groups: Sequence[tuple[str, str]]) -> None:
         if len(found.subsets) > 1 and card.table.subset not in found.subsets:
             raise CrevalError(
-                f"numbers are published for {' and '.join(found.subsets)} apart: give `subset` to show them in a plot."
+                f"numbers are published separately for {' and '.join(found.subsets)}. Give `subset` to plot them."
             )
-        judges = [judge for judge in dict.fromkeys(one.judge for one in found.series) if judge]
-        chosen = judges[0] if judges else ""
+        judges, chosen = {one.judge for one in found.series if one.judge}, found.judge
         series = [one for one in found.in_groups(groups) if one.judge in (chosen, "")]
         self.own = {name: one for one in series for name in one.own}
         """The series by the run's models."""
         self.others = [one for one in series if not one.own]
         """The series of models that the run does not have."""
         by = f", judge {escape_plot_text(chosen)}" if chosen else ""
-        others = f" (of {len(judges)} published)" if len(judges) > 1 else ""
+        others = f", one of {len(judges)} judges" if len(judges) > 1 else ""
         self.note = (
             f"Open diamonds: published ({escape_plot_text(found.publication.citation)}{by}{others}), not measured "
-            "here, without intervals, and not ranked with the others. "
+            "here, without intervals and not ranked. "
+            if series
+            else "No numbers are published for what this plot shows. "
         )
 
     def value(self, name: str, level: str, group: str, column: str) -> float | None:
@@ -46,7 +47,7 @@ class PublishedMarks:
 
 
 def published_label(one: PublishedSeries, width: int = 22, lines: int = 2) -> str:
-    """The name of a model that has only published numbers."""
+    """Return the label of a model that has only published numbers."""
     return wrap_label(f"{one.model} (published)", width, lines)
 
 

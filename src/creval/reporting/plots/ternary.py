@@ -49,7 +49,7 @@ def ternary(
     made, body = canvas.make_figure(
         f"Best model by the weights of {', '.join(map(escape_plot_text, sensitivity.metrics))}",
         f"{about}Each point is a combination of weights; in a corner, one metric has all the weight. Percent: share of "
-        "the triangle. Hatched: the lead of the best model is not significant (its 95 % interval includes 0). "
+        "the triangle. Hatched: no clear lead (the 95 % interval of the best model's lead includes 0). "
         "Models that are best nowhere are not shown. Equal models share an area.",
         4.5,
         alt_text=f"Best: {'; '.join(words.replace(chr(10), ' ') for words in fields.values())}.",
@@ -99,7 +99,7 @@ def _region_label(sensitivity: Sensitivity, shown: Mapping[str, str], at: int, r
     decided = (
         ""
         if any(sensitivity.decided_shares[sensitivity.models[n]] for n in np.flatnonzero(equal))
-        else ", not significant"
+        else ", no clear lead"
     )
     return "\n".join([*several, f"{part:.0f} %{decided}" if part >= 1 else f"under 1 %{decided}"])
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from typing import NamedTuple
 
 import numpy as np
@@ -36,7 +37,8 @@ from creval.stats.human.ratings import (
     with_means,
 )
 from creval.stats.human.weight_fit import FittedWeights, fit_weights
-from creval.stats.intervals import Estimate, clustered_proportion
+from creval.stats.intervals import Estimate, clustered_proportion, make_estimate
+from creval.stats.permutation import holm_correction
 from creval.stats.score_table import Floats
 
 _EQUAL = 1e-9  # tolerance for equal correlations
@@ -57,6 +59,18 @@ class MetricAlignment:
     accuracy: Estimate
     model_count: int
     value_count: int
+
+
+class MetricDifference(NamedTuple):
+    """Difference of two metrics in their mean rank correlation with people over samples.
+
+    The interval and `p` (Holm's correction) come from resamples of samples that both metrics share.
+    """
+
+    first: str
+    second: str
+    spearman: Estimate
+    p: float | None
 
 
 class WinRate(NamedTuple):
@@ -86,6 +100,7 @@ class RatingAlignment:
     model_wins: Mapping[str, WinRate]
     pair_wins: Mapping[str, WinRate]
     weights: FittedWeights | None
+    differences: tuple[MetricDifference, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -121,10 +136,11 @@ def align(ratings: Sequence[Rating], scores: MetricScores, *, resamples: int = 2
 
 
 def _align_rating(human_scores: HumanScores, scores: MetricScores, resamples: ClusterResamples) -> RatingAlignment:
-    same = human_scores.metric in scores.metrics
-    main = human_scores.metric if same else scores.main_metric
+    names = scores.candidates(human_scores.metric)
+    main = names[0] if scores.main_metric not in names else scores.main_metric
+    same = names == (human_scores.metric,)
     parts = [] if same or len(scores.weights) < 2 else list(scores.weights)
-    held = tuple(align_metric(human_scores, name, scores, resamples) for name in ([main] if same else scores.metrics))
+    held = tuple(align_metric(human_scores, name, scores, resamples) for name in names)
     wins, over = win_rates(human_scores, main, scores) if human_scores.is_preference else ({}, {})
     return RatingAlignment(
         metric=human_scores.metric,
@@ -138,6 +154,7 @@ def _align_rating(human_scores: HumanScores, scores: MetricScores, resamples: Cl
         model_wins=wins,
         pair_wins=over,
         weights=fit_weights(human_scores, parts, scores, resamples) if parts else None,
+        differences=compare_metrics(held) if scores.columns else (),
     )
 
 
@@ -173,6 +190,27 @@ def align_metric(
     sample = correlate_series(found, resamples)
     decided = pairwise_accuracy(pairs, scores.clusters)
     return MetricAlignment(metric, model, sample, decided, models, size)
+
+
+def compare_metrics(aligned: Sequence[MetricAlignment]) -> tuple[MetricDifference, ...]:
+    """Compare the rank correlations of every two metrics, over the series (models, or pairs) that both have."""
+    found: list[MetricDifference] = []
+    for one, two in combinations(aligned, 2):
+        common = sorted(set(one.over_samples.ranked) & set(two.over_samples.ranked))
+        if not common:
+            continue
+        drawn = [np.tanh(np.mean([of.over_samples.ranked[name] for name in common], axis=0)) for of in (one, two)]
+        apart = drawn[0] - drawn[1]
+        there = apart[1:][~np.isnan(apart[1:])]
+        low, high = percentile_interval(apart[1:])
+        p = None
+        if 2 * len(there) >= len(apart[1:]):
+            sides = ((there <= 0).sum(), (there >= 0).sum())
+            p = min(1.0, 2 * (1 + int(min(sides))) / (1 + len(there)))
+        spearman = make_estimate(float(apart[0]), (float(low), float(high)))
+        found.append(MetricDifference(one.metric, two.metric, spearman, p))
+    corrected = holm_correction([one.p for one in found])
+    return tuple(one._replace(p=p) for one, p in zip(found, corrected, strict=True))
 
 
 def indistinguishable_from_best(aligned: Sequence[MetricAlignment]) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -30,6 +30,15 @@ class MetricScores:
     main_metric: str
     weights: Mapping[str, float]
     lower_is_better: frozenset[str] = frozenset()
+    columns: Mapping[str, str] = field(default_factory=dict)
+    """Of several sources: the column of each metric in its source, such as `IF` of the metric `gpt-4o: IF`."""
+    main_metrics: tuple[str, ...] = ()
+    """Of several sources: the metrics to compare with ratings that are named after no column."""
+
+    def candidates(self, rated: str) -> tuple[str, ...]:
+        """Return the metrics to compare with ratings of this name: those of the same name, or else all main ones."""
+        same = tuple(name for name in self.metrics if self.columns.get(name, name) == rated)
+        return same or self.main_metrics or self.metrics
 
     def oriented_values(self, metric: str) -> Floats:
         """Return a metric's scores, negated if lower is better; axes model, sample."""

@@ -2,8 +2,8 @@
 
 export function markBroken() {
   for (const image of document.querySelectorAll("figure img, td.thumbs img")) {
-    const absent = () => image.classList.add("broken");
-    image.addEventListener("error", absent);
-    if (image.complete && !image.naturalWidth && image.loading !== "lazy") absent();
+    const mark = () => image.classList.add("broken");
+    image.addEventListener("error", mark);
+    if (image.complete && !image.naturalWidth && image.loading !== "lazy") mark();
   }
 }

@@ -1,4 +1,4 @@
-"""What an importer returns: sets of images with their tasks."""
+"""Result type of importers: sets of images with their tasks."""
 
 from __future__ import annotations
 
