@@ -25,6 +25,7 @@ from creval.building.duplicates import (
 )
 from creval.calls.settings import Settings
 from creval.core.errors import CrevalError
+from creval.touchstone.builder import build_touchstone
 
 
 def scene(seed: int, size: tuple[int, int] = (320, 240)) -> Image.Image:
@@ -76,7 +77,7 @@ def test_changed_copies_are_found(tmp_path: Path, seed: int, change: object, opt
     assert find_duplicates(images, ["b"]) == [Duplicate("a", "b", False)]
 
 
-def test_different_pictures_are_not_duplicates(tmp_path: Path) -> None:
+def test_different_images_are_not_duplicates(tmp_path: Path) -> None:
     images = {str(seed): saved(tmp_path / f"{seed}.png", scene(seed)) for seed in range(60)}
     assert find_duplicates(images) == []
 
@@ -91,13 +92,13 @@ def test_different_pictures_are_not_duplicates(tmp_path: Path) -> None:
     ],
     ids=["mirrored", "turned", "inverted", "a quarter"],
 )
-def test_these_changes_make_another_picture(tmp_path: Path, change: object) -> None:
+def test_these_changes_make_a_different_image(tmp_path: Path, change: object) -> None:
     assert callable(change)
     images = {"a": saved(tmp_path / "a.png", scene(1)), "b": saved(tmp_path / "b.png", change(scene(1)))}
     assert find_duplicates(images) == []
 
 
-def test_plain_pictures_are_compared_by_content_only(tmp_path: Path) -> None:
+def test_plain_images_are_compared_by_content_only(tmp_path: Path) -> None:
     images = {
         name: saved(tmp_path / f"{name}.png", Image.new("RGB", (40, 30), colour))
         for name, colour in {"a": (9, 9, 9), "b": (10, 9, 9), "c": (9, 9, 9)}.items()
@@ -112,6 +113,12 @@ def test_the_same_shapes_in_other_colours_are_different(tmp_path: Path) -> None:
         image = Image.new("RGB", (200, 200), (90, 90, 90))
         ImageDraw.Draw(image).ellipse((30, 30, 150, 170), fill=colour)
         images[name] = saved(tmp_path / f"{name}.png", image)
+    assert find_duplicates(images) == []
+
+
+def test_scenes_before_the_same_background_are_different(tmp_path: Path) -> None:
+    build_touchstone(tmp_path, 40, 0)
+    images = {path.name: path for path in (tmp_path / "image").iterdir()}
     assert find_duplicates(images) == []
 
 
@@ -148,7 +155,7 @@ def test_every_close_hash_is_looked_up() -> None:
         for at in rng.sample(range(64), bits):
             flipped ^= 1 << at
         index.add(f"{bits}", flipped)
-    assert index.look_up(value) == [f"{bits}" for bits in range(MAX_BITS + 1)]
+    assert index.look_up(value) == [(bits, f"{bits}") for bits in range(MAX_BITS + 1)]
 
 
 def test_time_grows_with_the_number_of_images_only() -> None:

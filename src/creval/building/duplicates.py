@@ -6,11 +6,13 @@ changes few bits. Two images are near duplicates if
 
 - their hashes differ in at most `MAX_BITS` bits, or the hash of one differs so from that of a part of the other (parts
   with 80 to 95 % of each side, in the middle and at the edges), so that most crops are found; and
-- their small versions are nearly equal, which excludes images that only have similar hashes.
+- after aligning that part, their versions of 24 x 24 pixels differ nowhere by more than a fifth, which excludes images
+  that only have similar hashes, such as two objects before the same background.
 
 Each hash is looked up in an index of four bands of 16 bits. Hashes that differ in at most eleven bits differ in at most
-two bits of some band, so none is missed. Only the first image of each group is indexed, and at most `MAX_CANDIDATES`
-are compared with an image, so the time is linear in the number of images, up to collisions.
+two bits of some band, so none is missed. Only the first image of each group is indexed, at most `_MAX_BUCKET` images of
+a bucket are looked at, and an image is compared with at most `MAX_CANDIDATES` others, those with the closest hashes. So
+the time is linear in the number of images.
 """
 
 from __future__ import annotations
@@ -36,12 +38,14 @@ from creval.core.progress_line import ProgressLine, count_progress
 KEEP, SKIP = "keep", "skip"
 MODES = (KEEP, SKIP)
 MAX_BITS = 11
-MAX_CANDIDATES = 64
+MAX_CANDIDATES = 16
+_MAX_BUCKET = 256
 _BANDS, _BAND_BITS = 4, 16
-_SIDE, _HASHED_SIDE, _COMPARED_SIDE = 96, 32, 16  # pixels
+_SIDE, _HASHED_SIDE, _COMPARED_SIDE = 96, 32, 24  # pixels
 _PART_SIZES = (0.95, 0.9, 0.85, 0.8)
-_MAX_DIFFERENCE = 0.06  # mean absolute difference of small versions, of 1
-_MIN_CORRELATION = 0.95
+_ALIGNMENT_STEPS = (0.02, 0.01, 0.005)  # of a side
+_MAX_ROUNDS = 6  # of each step
+_MAX_DIFFERENCE = 0.2  # of any pixel of the aligned versions, of 1
 _MIN_CONTRAST = 0.01  # standard deviation of a small version, of 1; below, an image has nothing to compare
 _MAX_SHOWN = 8
 
@@ -136,7 +140,8 @@ def _find_near_duplicates(images: Mapping[str, Path]) -> dict[str, str]:
     for name, found in _hash_images(images):
         if found is None:
             continue
-        match = next((old for old in index.look_up(int(found[0])) if _is_same(images[name], WHOLE, images[old])), None)
+        close = index.look_up(int(found[0]))
+        match = next((old for _, old in close if _is_same(images[name], WHOLE, images[old])), None)
         if match is None:
             hashes[name] = found
             index.add(name, int(found[0]))
@@ -144,12 +149,13 @@ def _find_near_duplicates(images: Mapping[str, Path]) -> dict[str, str]:
             groups[name] = match
     order = {name: at for at, name in enumerate(images)}
     for name, found in hashes.items():  # now all originals are indexed, so crops are found whichever comes first
-        for part, value in zip(_PARTS, found[1:], strict=True):
-            for other in index.look_up(int(value)):
-                one, two = (_root(groups, each) for each in (name, other))
-                if one != two and _is_same(images[name], part, images[other]):
-                    early, late = sorted((one, two), key=lambda each: order[each])
-                    groups[late] = early
+        parts = zip(_PARTS, found[1:], strict=True)
+        close_parts = [(*one, part) for part, value in parts for one in index.look_up(int(value)) if one[1] != name]
+        for _, other, part in sorted(close_parts)[:MAX_CANDIDATES]:
+            one, two = (_root(groups, each) for each in (name, other))
+            if one != two and _is_same(images[name], part, images[other]):
+                early, late = sorted((one, two), key=lambda each: order[each])
+                groups[late] = early
     return {name: _root(groups, name) for name in groups}
 
 
@@ -169,16 +175,16 @@ class _HashIndex:
         for key in _bands(value):
             self._buckets.setdefault(key, []).append((value, name))
 
-    def look_up(self, value: int) -> list[str]:
-        """Return names with a hash that differs in at most `MAX_BITS` bits, the closest first."""
+    def look_up(self, value: int) -> list[tuple[int, str]]:
+        """Return the names with a hash that differs in at most `MAX_BITS` bits, and the number of bits, in order."""
         found: dict[str, int] = {}
         for band, bits in _bands(value):
             for flips in _FLIPS:
-                for other, name in self._buckets.get((band, bits ^ flips), ())[:MAX_CANDIDATES]:
+                for other, name in self._buckets.get((band, bits ^ flips), ())[:_MAX_BUCKET]:
                     distance = (other ^ value).bit_count()
                     if distance <= MAX_BITS:
                         found[name] = distance
-        return sorted(found, key=lambda name: found[name])[:MAX_CANDIDATES]
+        return sorted((distance, name) for name, distance in found.items())[:MAX_CANDIDATES]
 
 
 def _bands(value: int) -> Iterator[tuple[int, int]]:
@@ -230,12 +236,33 @@ def _scaled(image: Image.Image, part: Part, side: int) -> NDArray[np.float64]:
 
 
 def _is_same(path: Path, part: Part, other: Path) -> bool:
-    """Return whether a part of an image looks like another image."""
+    """Return whether a part of an image, after alignment, looks like another image."""
     try:
-        one = _scaled(_small_version(path), part, _COMPARED_SIDE)
-        two = _scaled(_small_version(other), WHOLE, _COMPARED_SIDE)
+        image, wanted = _small_version(path), _scaled(_small_version(other), WHOLE, _COMPARED_SIDE)
     except ImageError:
         return False
-    if np.abs(one - two).mean() > _MAX_DIFFERENCE or min(one.std(), two.std()) < _MIN_CONTRAST:
+    if wanted.std() < _MIN_CONTRAST:
         return False
-    return bool(np.corrcoef(one.ravel(), two.ravel())[0, 1] >= _MIN_CORRELATION)
+    found = _scaled(image, _align(image, part, wanted), _COMPARED_SIDE)
+    return bool(np.abs(found - wanted).max() <= _MAX_DIFFERENCE)
+
+
+def _align(image: Image.Image, part: Part, wanted: NDArray[np.float64]) -> Part:
+    """Return the part of an image, near the given one, that has the smallest mean difference from other pixels."""
+
+    def distance(one: Part) -> float:
+        return float(np.abs(_scaled(image, one, _COMPARED_SIDE) - wanted).mean())
+
+    best, least = part, distance(part)
+    for step in _ALIGNMENT_STEPS:
+        for _ in range(_MAX_ROUNDS):
+            before = least
+            for side, change in product(range(4), (-step, step)):
+                moved = [*best]
+                moved[side] = min(1.0, max(0.0, moved[side] + change))
+                left, top, right, bottom = moved
+                if (found := distance((left, top, right, bottom))) < least:
+                    best, least = (left, top, right, bottom), found
+            if least == before:
+                break
+    return best
