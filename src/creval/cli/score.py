@@ -88,7 +88,7 @@ def score(
         _score_side_by_side(runs, scoring, metrics, lower, chosen, values_only)
         return
     if metrics is not None or lower is not None:
-        raise CrevalError("--metrics and --lower go with several runs or score files.")
+        raise CrevalError("--metrics and --lower are for several runs or score files.")
     if ((compact or values_only) and not latex) or (compact and values_only):
         raise CrevalError("--compact and --values-only are options of --latex, and exclude each other.")
     cells = LatexCells.COMPACT if compact else LatexCells.VALUES if values_only else LatexCells.FULL
