@@ -195,6 +195,7 @@ def test_a_plan_is_appended_to_the_instruction(bench: Path, tmp_path: Path) -> N
     assert len(seen) == 1, "without a plan, no edit is requested"
 
 
+@pytest.mark.slow
 def test_the_best_of_several_is_as_good_as_the_pool_says(bench: Path, tmp_path: Path) -> None:
     check_best_of(bench, tmp_path, "truth")
 
