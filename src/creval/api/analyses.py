@@ -34,12 +34,20 @@ if TYPE_CHECKING:
     from creval.stats.weight_sensitivity import Sensitivity
 
 
-def scorecard(run: Run, options: ScoringOptions, *, average: bool = False) -> Scorecard:
+def scorecard(
+    run: Run, options: ScoringOptions, *, average: bool = False, groups: Mapping[str, Sequence[str]] | None = None
+) -> Scorecard:
     """Return the scorecard of an open run, given the options of `score`."""
     from creval.analysis.scoring import score as score_run
 
     given: dict[str, Any] = dict(resolve_options(options, run.manifest))
-    return score_run(run, common=given.pop("common_samples", False), average=average, **given)
+    common = given.pop("common_samples", False)
+    return score_run(run, common=common, average=average, groups=resolve_groups(run, groups), **given)
+
+
+def resolve_groups(run: Run, groups: Mapping[str, Sequence[str]] | None) -> dict[str, list[str]]:
+    """Return groups of models under the names that the open run uses."""
+    return {name: [run.resolve_model(one) for one in members] for name, members in (groups or {}).items()}
 
 
 def corrected_scores(run: Run, card: Scorecard, file: str | Path, resamples: int, seed: int) -> CorrectedScores:
@@ -82,6 +90,7 @@ def score(
     missing: str | None = None,
     common_samples: bool = False,
     average: bool = False,
+    groups: Mapping[str, Sequence[str]] | None = None,
     correct: str | Path | None = None,
     published: bool = False,
     save: bool = False,
@@ -93,8 +102,9 @@ def score(
     `by` selects the levels or groups to show; `.frame()` always has all of them. `missing="zero"` counts samples
     without an edit as failed. `common_samples` uses only samples for which every model has an edit. `subset`,
     `missing`, `weights` and `models` default to the values saved with the run; `save` saves the given ones.
-    `correct` is a file written by `calibrate`; it adds scores corrected for the judge's errors. `published` adds the
-    numbers that the benchmark's paper published, marked as such.
+    `groups` maps names to models: it adds the mean of each group and the gaps between groups. `correct` is a file
+    written by `calibrate`; it adds scores corrected for the judge's errors. `published` adds the numbers that the
+    benchmark's paper published, marked as such.
     """
     from creval.reporting import tables
     from creval.reporting.commands.score_output import score_output
@@ -105,14 +115,14 @@ def score(
     if save:
         save_scoring(run, scoring)
     with opened_run(run) as opened:
-        card = scorecard(opened, scoring, average=average)
-        groups = tables.select_groups(card, [by] if isinstance(by, str) else list(by))
-        grids, corrected = list(tables.score_tables(card, groups, {})), None
+        card = scorecard(opened, scoring, average=average, groups=groups)
+        shown = tables.select_groups(card, [by] if isinstance(by, str) else list(by))
+        grids, corrected = list(tables.score_tables(card, shown, card.model_groups)), None
         if correct is not None:
             corrected = corrected_scores(opened, card, correct, resamples, seed)
-            grids += tables.corrected_tables(card, corrected, groups)
+            grids += tables.corrected_tables(card, corrected, shown)
         beside = published_scores(opened, card) if published else None
-        return ScoreResult(card, score_output(opened, card, groups, resamples, corrected, grids, beside))
+        return ScoreResult(card, score_output(opened, card, shown, resamples, corrected, grids, beside))
 
 
 def compare(
