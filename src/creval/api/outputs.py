@@ -66,13 +66,13 @@ def plot(
     if out is not None:
         plots.check_suffix(out)
     if level is not None and kind not in _KINDS_WITH_LEVEL:
-        raise CrevalError(f"`level` goes with {', '.join(_KINDS_WITH_LEVEL)}, not with {kind}.")
+        raise CrevalError(f"`level` is for {', '.join(_KINDS_WITH_LEVEL)}, not for {kind}.")
     if metrics and kind in ("plane", "weights", "repeats", "cost"):
-        raise CrevalError(f"`metrics` goes with radar, forest, groups and complexity, not {kind}.")
+        raise CrevalError(f"`metrics` is for radar, forest, groups and complexity, not for {kind}.")
     if (human or scale) and kind != "weights":
-        raise CrevalError("`human` and `scale` go with weights.")
+        raise CrevalError("`human` and `scale` are for weights only.")
     if published and kind not in _KINDS_WITH_PUBLISHED:
-        raise CrevalError(f"`published` goes with {', '.join(_KINDS_WITH_PUBLISHED)}, not with {kind}.")
+        raise CrevalError(f"`published` is for {', '.join(_KINDS_WITH_PUBLISHED)}, not for {kind}.")
     if beside and kind != "sources":
         raise CrevalError(f"a plot of several runs is of the kind sources, not {kind}.")
     if kind == "sources":
