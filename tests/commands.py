@@ -6,7 +6,7 @@ import io
 import json
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -21,11 +21,12 @@ class Done(NamedTuple):
     stderr: str
 
 
-def creval(*arguments: object, cwd: Path | None = None) -> Done:
-    """Run a command; return its exit status and output."""
+def creval(*arguments: object, cwd: Path | None = None, env: Mapping[str, str] | None = None) -> Done:
+    """Run a command; return its exit status and output. `env` are additional environment variables."""
     out, err = io.StringIO(), io.StringIO()
-    argv = ["creval", *map(str, arguments)]
-    with mock.patch.object(sys, "argv", argv), redirect_stdout(out), redirect_stderr(err), working_folder(cwd):
+    argv = mock.patch.object(sys, "argv", ["creval", *map(str, arguments)])
+    environment = mock.patch.dict(os.environ, env or {})
+    with argv, environment, redirect_stdout(out), redirect_stderr(err), working_folder(cwd):
         try:
             main()
         except SystemExit as end:

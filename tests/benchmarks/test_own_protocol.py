@@ -47,7 +47,7 @@ def _forget() -> Iterator[None]:
     registry.scales._registered.pop("own-scale", None)
 
 
-def test_a_protocol_brings_its_scales(tmp_path: Path) -> None:
+def test_a_protocol_has_its_own_scales(tmp_path: Path) -> None:
     with pytest.raises(CrevalError, match="no answer scale 'own-scale'"):
         get_scale("own-scale")
     own = Own()
@@ -69,7 +69,7 @@ def test_a_scale_does_not_replace_a_shipped_one() -> None:
         own.register_scales()
 
 
-def test_a_protocol_brings_its_prompts(tmp_path: Path) -> None:
+def test_a_protocol_has_its_own_prompts(tmp_path: Path) -> None:
     assert load_prompt("own_text", own=Own.prompts).text == "{{questions}}"
     assert load_prompt("judge", own=Own.prompts).text == registry.prompts.get("judge")
     (tmp_path / "own_text.md").write_text("Now: {{questions}}")

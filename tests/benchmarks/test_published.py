@@ -113,7 +113,7 @@ def test_crevals_numbers_equal_a_second_transcription() -> None:
         assert float(found["Table 2", CREVAL_NAMES[model], "overall", "S"]) == value
 
 
-def test_what_the_notes_on_creval_say() -> None:
+def test_the_notes_on_creval() -> None:
     found = cells("creval", "2", "S1")
     scores = {model: value for (table, model, group, m), value in found.items() if (table, group, m) == PLACE_OF_S}
     assert sorted(scores, key=scores.__getitem__)[-3:] == ["Qwen-Image-Edit", "Gemini 2.5 Flash Image", "Seedream 4.0"]

@@ -18,7 +18,7 @@ def test_a_release_is_called_by_its_kind(miniature: Path) -> None:
     assert (benchmark.dataset.title, benchmark.title) == ("", "creval")
 
 
-def test_what_was_built_is_called_by_its_name_or_its_folder(tmp_path: Path) -> None:
+def test_a_built_benchmark_has_its_name_or_its_folders(tmp_path: Path) -> None:
     (tmp_path / "build.json").write_text("{}")
     assert read_title(tmp_path) == tmp_path.name
     write_title(tmp_path, "  Cats\n in the rain ")
@@ -27,7 +27,7 @@ def test_what_was_built_is_called_by_its_name_or_its_folder(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("content", ["", "[1]", '{"name": 5}', '{"name": ["x"]}', "{broken", '{"name": "\\ud800"}'])
-def test_a_strangers_file_of_the_name_is_harmless(content: str, tmp_path: Path) -> None:
+def test_a_hostile_title_file_is_harmless(content: str, tmp_path: Path) -> None:
     folder = write_samples(tmp_path)
     (folder / TITLE_FILE).write_text(content)
     assert open_benchmark(folder).title in (tmp_path.name, "5", "?")

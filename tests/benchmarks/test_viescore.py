@@ -43,7 +43,7 @@ def test_editscore_rates_up_to_25() -> None:
     assert found["O"].value == pytest.approx(math.sqrt(32))
 
 
-def test_what_is_unanswered_leaves_its_metric_and_the_whole_without_a_value() -> None:
+def test_an_unanswered_question_leaves_metric_and_total_without_value() -> None:
     found = score(VIEScore(), VALUES | {"SC/2": None})
     assert found["SC"] == Score(None, 1, 2)
     assert found["PQ"].value == 8.0

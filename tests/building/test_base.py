@@ -49,7 +49,7 @@ def poet() -> Model:
     return Model(lambda _, text: "rain falls" if "storm" in text else "a poem")
 
 
-def test_what_was_made_and_what_was_left_out_is_written(tmp_path: Path) -> None:
+def test_results_and_left_out_items_are_written(tmp_path: Path) -> None:
     model = poet()
     with serving(model.app()) as url:
         builder = Poems(tmp_path, url, "cat", "storm", retries=1)
@@ -74,7 +74,7 @@ def test_a_second_start_pays_for_nothing_and_takes_the_same_settings_only(tmp_pa
     assert (again.results, again.progress.cached, len(model.asked)) == ({"cat": "a poem"}, 1, 1)
 
 
-def test_inputs_that_cannot_be_used_are_left_out_and_what_is_done_is_told(tmp_path: Path) -> None:
+def test_unusable_inputs_are_left_out_and_progress_is_reported(tmp_path: Path) -> None:
     with serving(poet().app()) as url:
         builder = Poems(tmp_path, url, "cat")
         assert builder.warnings() == []

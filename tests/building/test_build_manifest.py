@@ -45,7 +45,7 @@ def write_text(folder: Path) -> None:
         store.put_replies([(CallKey("m", edit, ("plan",)), Reply(VerdictStatus.ANSWERED, "A cat."), ())])
 
 
-def test_what_is_used_is_written_down(tmp_path: Path) -> None:
+def test_the_manifest_lists_the_settings(tmp_path: Path) -> None:
     keep(tmp_path, limit=3)
     with RunWriter(tmp_path) as store:
         held = store.manifest
@@ -55,7 +55,7 @@ def test_what_is_used_is_written_down(tmp_path: Path) -> None:
     assert held["prompts"] == [Prompt("a", "A.").version]
 
 
-def test_the_same_goes_on_and_something_else_does_not(tmp_path: Path) -> None:
+def test_only_the_same_settings_can_be_resumed(tmp_path: Path) -> None:
     keep(tmp_path)
     write_text(tmp_path)
     keep(tmp_path, limit=9)
@@ -78,7 +78,7 @@ def test_before_the_first_text_all_can_be_changed(tmp_path: Path) -> None:
         assert store.manifest["steps"] == 4
 
 
-def test_what_an_older_manifest_does_not_say_is_no_difference() -> None:
+def test_settings_missing_from_an_older_manifest_are_ignored() -> None:
     require_same_fingerprint(Path("bench"), {}, FIXED)
     require_same_fingerprint(Path("bench"), {"system": "complex-edit", "steps": 4}, FIXED)
     with pytest.raises(CrevalError, match="bench already contains something else"):

@@ -77,7 +77,7 @@ def test_changed_copies_are_found(tmp_path: Path, seed: int, change: object, opt
     assert find_duplicates(images, ["b"]) == [Duplicate("a", "b", False)]
 
 
-def test_different_pictures_are_not_duplicates(tmp_path: Path) -> None:
+def test_different_images_are_not_duplicates(tmp_path: Path) -> None:
     images = {str(seed): saved(tmp_path / f"{seed}.png", scene(seed)) for seed in range(60)}
     assert find_duplicates(images) == []
 
@@ -92,13 +92,13 @@ def test_different_pictures_are_not_duplicates(tmp_path: Path) -> None:
     ],
     ids=["mirrored", "turned", "inverted", "a quarter"],
 )
-def test_these_changes_make_another_picture(tmp_path: Path, change: object) -> None:
+def test_these_changes_make_a_different_image(tmp_path: Path, change: object) -> None:
     assert callable(change)
     images = {"a": saved(tmp_path / "a.png", scene(1)), "b": saved(tmp_path / "b.png", change(scene(1)))}
     assert find_duplicates(images) == []
 
 
-def test_plain_pictures_are_compared_by_content_only(tmp_path: Path) -> None:
+def test_plain_images_are_compared_by_content_only(tmp_path: Path) -> None:
     images = {
         name: saved(tmp_path / f"{name}.png", Image.new("RGB", (40, 30), colour))
         for name, colour in {"a": (9, 9, 9), "b": (10, 9, 9), "c": (9, 9, 9)}.items()

@@ -29,7 +29,7 @@ def test_images_are_found_in_folders_inside_but_not_in_what_was_made(tmp_path: P
     assert "out/image/z.png" in list_image_names(tmp_path, tmp_path.parent / "elsewhere")
 
 
-def test_where_there_are_none(tmp_path: Path) -> None:
+def test_folders_without_images_are_errors(tmp_path: Path) -> None:
     with pytest.raises(CrevalError, match="not a folder"):
         list_image_names(tmp_path / "none", tmp_path / "out")
     with pytest.raises(CrevalError, match="contains no images"):

@@ -134,7 +134,7 @@ def test_a_table_of_something_else_is_refused(tmp_path: Path) -> None:
         ({"name": "x" * 101}, "at most 100 are allowed"),
     ],
 )
-def test_what_it_cannot_begin_with(given: dict[str, str], said: str, tmp_path: Path) -> None:
+def test_invalid_inputs_are_errors(given: dict[str, str], said: str, tmp_path: Path) -> None:
     with pytest.raises(CrevalError, match=said):
         creval.init_samples(tmp_path / "bench", **given)  # type: ignore[arg-type]
     assert not (tmp_path / "bench").exists()

@@ -11,7 +11,7 @@ import pytest
 from creval.calls.limits import Budget, ConcurrencyLimiter, StopSignal, backoff
 
 
-def test_no_more_than_the_slots_are_under_way() -> None:
+def test_no_more_calls_than_slots_are_in_flight() -> None:
     async def run() -> int:
         limits, most = ConcurrencyLimiter(3), 0
 
@@ -48,7 +48,7 @@ def test_slots_are_halved_once_for_calls_of_one_time_and_recover() -> None:
     assert limits.current_limit == 32, "never above the maximum"
 
 
-def test_those_who_wait_begin_when_slots_recover() -> None:
+def test_waiting_calls_start_when_slots_recover() -> None:
     async def run() -> None:
         limits = ConcurrencyLimiter(4)
         for _ in range(3):
@@ -68,7 +68,7 @@ def test_those_who_wait_begin_when_slots_recover() -> None:
     asyncio.run(run())
 
 
-def test_a_limit_that_recovers_lets_all_begin_that_it_allows() -> None:
+def test_a_recovered_limit_starts_as_many_calls_as_it_allows() -> None:
     async def run() -> None:
         limits = ConcurrencyLimiter(4)
         for _ in range(3):
@@ -86,7 +86,7 @@ def test_a_limit_that_recovers_lets_all_begin_that_it_allows() -> None:
     asyncio.run(run())
 
 
-def test_calls_begin_in_the_order_in_which_they_came() -> None:
+def test_calls_start_in_the_order_of_their_requests() -> None:
     async def run() -> list[int]:
         limits, began = ConcurrencyLimiter(1), list[int]()
 
@@ -123,7 +123,7 @@ def test_a_server_that_asks_us_to_wait_is_left_alone() -> None:
     assert asyncio.run(run()) == pytest.approx(0.2, abs=0.05)
 
 
-def test_the_word_to_stop_ends_the_waiting_for_a_turn() -> None:
+def test_the_stop_signal_ends_waiting_for_a_slot() -> None:
     async def run() -> float:
         limits, halt, start = ConcurrencyLimiter(8, 1.0), StopSignal(), time.monotonic()
         await limits.acquire(0.0, halt)
@@ -153,7 +153,7 @@ def test_waits_double_with_jitter_up_to_a_limit() -> None:
         assert max(waits) - min(waits) > longest / 4
 
 
-def test_money_is_set_aside_for_calls_under_way() -> None:
+def test_the_budget_reserves_the_cost_of_in_flight_calls() -> None:
     async def run() -> None:
         purse, halt = Budget(1.0, spent=0.5), StopSignal()
         assert await purse.reserve(0.3, halt)
@@ -169,7 +169,7 @@ def test_money_is_set_aside_for_calls_under_way() -> None:
     asyncio.run(run())
 
 
-def test_the_word_to_stop_ends_a_sleep() -> None:
+def test_the_stop_signal_ends_a_sleep() -> None:
     async def run() -> float:
         halt, start = StopSignal(), time.monotonic()
         asyncio.get_running_loop().call_later(0.05, halt.set, "interrupted")

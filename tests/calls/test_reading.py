@@ -18,7 +18,7 @@ def test_a_short_text_is_read_at_once_and_a_long_one_in_a_thread() -> None:
     assert asyncio.run(main()) == [True, False]
 
 
-def test_the_event_loop_goes_on_while_a_long_text_is_read() -> None:
+def test_the_event_loop_runs_while_a_long_text_is_read() -> None:
     async def main() -> tuple[float, str]:
         def read() -> str:
             time.sleep(0.3)

@@ -29,7 +29,7 @@ def test_builders_and_editors_have_no_settings_of_judging() -> None:
     assert {field.name for field in fields(EditSettings)} == {field.name for field in fields(CallSettings)}
 
 
-def test_a_judge_is_told_how_often_it_is_asked() -> None:
+def test_judge_options_contain_the_number_of_repeats() -> None:
     options = JudgeSettings(repeat=3, logprobs=True, batch_by="question", timeout=9).judge_options()
     assert (options.repeat, options.logprobs, options.timeout) == (3, True, 9)
     assert (ChatSettings(timeout=9).judge_options().repeat, ChatSettings().judge_options().logprobs) == (1, False)
@@ -38,7 +38,7 @@ def test_a_judge_is_told_how_often_it_is_asked() -> None:
 @pytest.mark.parametrize(
     ("name", "most"), [("repeat", 1000), ("attempts", 1000), ("concurrency", 4096), ("retries", 100)]
 )
-def test_counts_that_nobody_means_are_refused(name: str, most: int) -> None:
+def test_absurd_counts_are_refused(name: str, most: int) -> None:
     make: Callable[..., JudgeSettings] = JudgeSettings
     assert getattr(make(**{name: most}), name) == most
     with pytest.raises(CrevalError, match=f"`{name}` must be {most:,} or less, not 1,000,000,000"):
@@ -46,7 +46,7 @@ def test_counts_that_nobody_means_are_refused(name: str, most: int) -> None:
 
 
 @pytest.mark.parametrize("given", [math.nan, math.inf, -1.0, 1e300])
-def test_amounts_that_nobody_means_are_refused(given: float) -> None:
+def test_absurd_amounts_are_refused(given: float) -> None:
     for make in (
         lambda: CallSettings(budget=given),
         lambda: EditorOptions(price=given),

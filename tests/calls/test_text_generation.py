@@ -90,7 +90,7 @@ def test_a_text_is_asked_for_once(tmp_path: Path) -> None:
         assert len(server.asked) == 7, "another image is another request"
 
 
-def test_a_reply_format_brings_its_schema(tmp_path: Path) -> None:
+def test_a_reply_format_has_its_schema(tmp_path: Path) -> None:
     asked, own = Prompt("a", "Write {{what}}. {{format}}"), Prompt("b", "Write {{what}}, as plain text.")
 
     def write(prompt: Prompt, form: str) -> str:
@@ -110,7 +110,7 @@ def test_a_reply_format_brings_its_schema(tmp_path: Path) -> None:
         assert server.schemas[1:] == [None], "the prompt asks for a format of its own"
 
 
-def test_what_items_ask_alike_is_asked_once_in_a_stage_that_is_shared(tmp_path: Path) -> None:
+def test_equal_requests_of_items_in_a_shared_stage_are_sent_once(tmp_path: Path) -> None:
     async def alike(desk: ItemSession) -> str:
         plan = await desk.generate("writer", "plan", PLAN, what="a box")
         return await desk.generate("teller", "tell", TELL, image_paths=(), plan=plan)
@@ -131,7 +131,7 @@ def test_a_budget_needs_prices(tmp_path: Path) -> None:
     writing(tmp_path, "http://127.0.0.1:9", budget=1.0, price=Price(1, 2))
 
 
-def test_what_cannot_be_written_is_left_out_with_its_reason(tmp_path: Path) -> None:
+def test_failed_items_are_left_out_with_their_reason(tmp_path: Path) -> None:
     server = Server()
     with serving(server.app()) as url:
         some = items(tmp_path, "a", "wicked", "bad")

@@ -32,13 +32,13 @@ def insist(script: Script, retries: int = 1) -> tuple[int, list[str]]:
     return found, scribe.rejections
 
 
-def test_what_is_read_at_once_is_asked_for_once() -> None:
+def test_a_valid_first_reply_needs_one_request() -> None:
     script = Script("7")
     assert insist(script) == (7, [])
     assert script.said == ["plan: Plan it."]
 
 
-def test_a_rejection_is_told_to_the_model_and_kept() -> None:
+def test_a_rejection_is_sent_to_the_model_and_stored() -> None:
     script = Script("seven", "7")
     assert insist(script) == (7, ["plan: format: seven is no number."])
     assert script.said[1] == "plan: Plan it.\n\nNot again: format: seven is no number."
@@ -69,7 +69,7 @@ def test_an_empty_reply_is_asked_for_again_and_a_call_that_failed_is_not() -> No
     assert len(failing.said) == 1
 
 
-def test_a_refusal_is_told_in_the_models_words() -> None:
+def test_a_refusal_quotes_the_model() -> None:
     sorry = "I'm sorry, but I can't help with \n this picture."
     words = "plan: the model declined: “I'm sorry, but I can't help with this picture.”"
     with pytest.raises(RetriesExhaustedError) as told:
@@ -88,7 +88,7 @@ def test_one_who_is_sorry_and_answers_has_answered() -> None:
     assert (found, scribe.rejections) == ("7", [])
 
 
-def test_equal_reasons_are_said_once() -> None:
+def test_equal_reasons_are_listed_once() -> None:
     with pytest.raises(RetriesExhaustedError) as told:
         insist(Script("six", "six", "six"), retries=2)
     assert str(told.value) == "plan: not accepted after 3 tries: format: six is no number."

@@ -36,7 +36,7 @@ def test_it_is_made_once_for_each_state_of_its_files(tmp_path: Path) -> None:
     assert {entry.name for entry in first.parent.iterdir()} == {first.name, second.name}
 
 
-def test_what_fails_leaves_nothing(tmp_path: Path, own: Path) -> None:
+def test_a_failed_creation_leaves_no_files(tmp_path: Path, own: Path) -> None:
     def fail(folder: Path) -> None:
         (folder / "half").write_text("")
         raise ValueError

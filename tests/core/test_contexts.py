@@ -31,7 +31,7 @@ def test_the_first_enters_and_the_last_leaves() -> None:
         seen.clear()
 
 
-def test_what_cannot_be_entered_was_not() -> None:
+def test_a_context_that_fails_to_open_is_not_entered() -> None:
     tries: list[int] = []
 
     @contextmanager
@@ -48,7 +48,7 @@ def test_what_cannot_be_entered_was_not() -> None:
         assert len(tries) == 2
 
 
-def test_what_is_printed_aside_is_no_result(capsys: pytest.CaptureFixture[str]) -> None:
+def test_redirected_output_goes_to_standard_error(capsys: pytest.CaptureFixture[str]) -> None:
     with stdout_to_stderr:
         print("downloading")
     print("result")

@@ -10,7 +10,7 @@ def test_the_nearest_known_name_is_offered() -> None:
     assert sentence == "there is no model 'bagle'; did you mean 'Bagel'? Known: OmniGen2, Bagel"
 
 
-def test_nothing_is_offered_where_nothing_is_near() -> None:
+def test_no_suggestion_without_a_similar_name() -> None:
     assert "did you mean" not in str(unknown_name_error("model", "xyzzy", ["Bagel"]))
     assert str(unknown_name_error("subset", "paper", [])).endswith("Known: none")
 

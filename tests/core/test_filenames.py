@@ -10,13 +10,13 @@ texts = st.text(min_size=1)
 
 
 @given(texts, st.integers(0, 999_999_999))
-def test_what_is_written_is_read(name: str, draw: int) -> None:
+def test_what_is_written_is_read_back(name: str, draw: int) -> None:
     assert parse_edit_filename(draw_filename(name, draw)) == (name, draw)
     assert parse_edit_filename(name, {name}) == (name, 0)
 
 
 @given(texts)
-def test_what_is_like_no_draw_is_read_as_none(name: str) -> None:
+def test_names_similar_to_draws_are_not_read_as_draws(name: str) -> None:
     plain = escape_draw_suffix(name)
     assert parse_edit_filename(plain) == (plain, 0)
     assert escape_draw_suffix(plain) == plain

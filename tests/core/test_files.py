@@ -30,7 +30,7 @@ def test_the_whole_file_is_read(tmp_path: Path, size: int) -> None:
     assert read_bytes(tmp_path / "a") == content
 
 
-def test_a_file_that_comes_in_short_pieces_is_read_in_few(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_short_reads_are_joined(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Some network drives return short reads."""
     content = bytes(n % 251 for n in range(1_000_000))
     (tmp_path / "a").write_bytes(content)
@@ -45,7 +45,7 @@ def test_a_file_that_comes_in_short_pieces_is_read_in_few(tmp_path: Path, monkey
     assert len(sizes) <= 1_000_000 / 50_000 + 2
 
 
-def test_what_cannot_be_read_raises_as_open_does(tmp_path: Path) -> None:
+def test_unreadable_files_raise_os_errors(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
         read_bytes(tmp_path / "a")
     with pytest.raises(OSError, match=r"."):
@@ -135,7 +135,7 @@ def test_a_name_that_no_file_can_have_is_no_file(tmp_path: Path, name: str) -> N
     assert not is_file(None)
 
 
-def test_a_full_disk_is_said_with_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_is_reported_with_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(_: int) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 

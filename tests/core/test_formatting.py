@@ -12,7 +12,7 @@ from creval.reporting.numbers import format_coverage, format_estimate
 from creval.stats.scorecard import Difference, ScoreEstimate
 
 
-def test_nothing_in_a_name_reaches_the_terminal_as_a_command() -> None:
+def test_control_characters_in_names_are_escaped() -> None:
     assert escape_control("a\x1b[31mred\x07\r\n") == "a\\x1b[31mred\\x07\\r\\n"
     assert escape_control("‮evil") == "\\u202eevil"
     assert escape_control("C抬ig虇dem & Bilgin") == "C抬ig虇dem & Bilgin"

@@ -36,7 +36,7 @@ def within(width: int, height: int) -> tuple[int, int]:
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_what_does_harm_is_refused_before_it_does(tmp_path: Path, name: str) -> None:
+def test_harmful_images_are_refused_before_decoding(tmp_path: Path, name: str) -> None:
     path = tmp_path / "a.png"
     REFUSED[name](path)
     for use in (
@@ -92,13 +92,13 @@ def test_an_image_without_pixels_is_not_sent_as_it_is(tmp_path: Path) -> None:
     assert encode_image(path).content == path.read_bytes()
 
 
-def test_the_limit_of_bytes_is_said(tmp_path: Path) -> None:
+def test_the_error_names_the_limit_of_bytes(tmp_path: Path) -> None:
     write_sparse(b"\x89PNG\r\n\x1a\n", (256 << 20) + 1, tmp_path / "a.png")
     with pytest.raises(ImageError, match="larger than 256 MB"):
         encode_image(tmp_path / "a.png")
 
 
-def test_the_limit_of_pixels_is_said(tmp_path: Path) -> None:
+def test_the_error_names_the_limit_of_pixels(tmp_path: Path) -> None:
     path = tmp_path / "a.png"
     path.write_bytes(png(10_001, 10_000, PIXELS))
     for use in (open_image, read_image_size, encode_image):
@@ -192,7 +192,7 @@ def test_a_large_transparent_image_is_laid_on_white_like_a_small_one(
     assert np.array_equal(np.asarray(open_image(tmp_path / "a.png")), whole)
 
 
-def test_what_is_too_large_for_a_request_is_not_sent(tmp_path: Path) -> None:
+def test_images_too_large_for_a_request_are_not_sent(tmp_path: Path) -> None:
     path = tmp_path / "a.png"
     noise = np.random.default_rng(0).integers(0, 256, 33 << 20, dtype=np.uint8).tobytes()
     path.write_bytes(png(4096, 4096, chunk(b"IDAT", noise)))

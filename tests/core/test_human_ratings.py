@@ -54,7 +54,7 @@ def test_choices_name_a_model_or_a_tie(file: Path) -> None:
     assert [(row.rows, row.line) for row in found.skipped_rows] == [(1, 4), (1, 5)]
 
 
-def test_what_cannot_be_taken_is_counted_and_not_mended(file: Path) -> None:
+def test_unusable_rows_are_counted_and_not_repaired(file: Path) -> None:
     rows = [
         "ann,s1,A,3",
         "ann,s1,A,3",
@@ -101,13 +101,13 @@ def test_scores_of_any_metric(file: Path) -> None:
         ("first,second,choice\nA,B,C\n", "neither one of the two models"),
     ],
 )
-def test_a_file_of_something_else_is_said_to_be(file: Path, content: str, sentence: str) -> None:
+def test_a_file_of_another_kind_is_an_error(file: Path, content: str, sentence: str) -> None:
     file.write_text(content)
     with pytest.raises(CrevalError, match=sentence):
         read_human_ratings(file)
 
 
-def test_a_image_is_no_table(file: Path) -> None:
+def test_an_image_is_no_table(file: Path) -> None:
     file.write_bytes(b"\x89PNG\xff\xfe")
     with pytest.raises(CrevalError, match="not text in UTF-8"):
         read_score_file(file)

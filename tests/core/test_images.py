@@ -88,7 +88,7 @@ def test_broken_exif_does_not_hide_the_image(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("mode", ["RGBA", "LA", "P", "PA"])
-def test_what_is_transparent_is_white(tmp_path: Path, mode: str) -> None:
+def test_transparent_pixels_become_white(tmp_path: Path, mode: str) -> None:
     image = make_image().convert("RGBA")
     image.paste((0, 0, 0, 0), (0, 0, 10, 20))
     path = tmp_path / ("a.tiff" if mode == "PA" else "a.png")
@@ -191,7 +191,7 @@ def test_truncated_files_are_damaged(tmp_path: Path, suffix: str) -> None:
         open_image(path)
 
 
-def test_what_is_no_image_is_named(tmp_path: Path) -> None:
+def test_files_that_are_no_images_are_described(tmp_path: Path) -> None:
     cases = {
         "empty.png": (b"", r"empty \(0 bytes\)"),
         "page.png": (b"<!DOCTYPE html><html>", "error page"),
@@ -222,7 +222,7 @@ def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
 
 @settings(max_examples=60, deadline=None)
 @given(st.sampled_from(["PNG", "JPEG", "GIF", "WEBP", "TIFF", "BMP"]), st.data())
-def test_damage_anywhere_gives_a_image_or_a_sentence(
+def test_damage_anywhere_gives_an_image_or_a_sentence(
     tmp_path_factory: pytest.TempPathFactory, kind: str, data: st.DataObject
 ) -> None:
     path = tmp_path_factory.mktemp("damaged") / "a"
@@ -270,7 +270,7 @@ def test_upright_files_are_sent_byte_for_byte(tmp_path: Path, suffix: str, media
 
 
 @pytest.mark.parametrize("suffix", ["jpg", "png", "webp"])
-def test_a_image_on_its_side_is_turned_before_it_is_sent(tmp_path: Path, suffix: str) -> None:
+def test_an_image_on_its_side_is_turned_before_it_is_sent(tmp_path: Path, suffix: str) -> None:
     path = tmp_path / f"a.{suffix}"
     exif = Image.Exif()
     exif[0x0112] = 6
@@ -283,7 +283,7 @@ def test_a_image_on_its_side_is_turned_before_it_is_sent(tmp_path: Path, suffix:
     assert read_image_size(path) == (20, 40)
 
 
-def test_what_is_fitted_is_jpeg_of_that_size(tmp_path: Path) -> None:
+def test_fitted_images_are_jpeg_of_the_given_size(tmp_path: Path) -> None:
     path = tmp_path / "a.png"
     make_image((400, 200)).save(path)
     sent = encode_image(path, half)
@@ -300,7 +300,7 @@ def test_a_jpeg_that_fits_is_not_encoded_again(tmp_path: Path) -> None:
     assert encode_image(path, same).content == path.read_bytes()
 
 
-def test_what_no_model_takes_becomes_png(tmp_path: Path) -> None:
+def test_formats_that_no_model_supports_become_png(tmp_path: Path) -> None:
     moving = tmp_path / "a.webp"
     make_image().save(moving, save_all=True, append_images=[make_image().rotate(180)])
     for path in (moving, tmp_path / "a.tiff"):
@@ -311,7 +311,7 @@ def test_what_no_model_takes_becomes_png(tmp_path: Path) -> None:
         assert near(Image.open(io.BytesIO(sent.content)).getpixel((5, 10)), RED, 40)
 
 
-def test_what_cannot_be_opened_cannot_be_sent(tmp_path: Path) -> None:
+def test_unreadable_images_cannot_be_sent(tmp_path: Path) -> None:
     (tmp_path / "page.png").write_text("<html>")
     for name in ("page.png", "nowhere.png"):
         for use in (encode_image, read_image_size):
@@ -330,7 +330,7 @@ def test_many_threads_may_encode_at_once(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("suffix", ["jpg", "png", "webp"])
-def test_what_is_cut_off_is_not_sent_as_it_is(tmp_path: Path, suffix: str) -> None:
+def test_truncated_images_are_not_sent(tmp_path: Path, suffix: str) -> None:
     path = tmp_path / f"a.{suffix}"
     generator = np.random.default_rng(0)
     Image.fromarray(generator.integers(0, 255, (200, 200, 3), dtype=np.uint8)).save(path)

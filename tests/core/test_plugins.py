@@ -36,7 +36,7 @@ def shapes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Registry[object]:
     return found
 
 
-def test_names_are_found_wherever_they_come_from(shapes: Registry[object]) -> None:
+def test_names_of_all_origins_are_found(shapes: Registry[object]) -> None:
     assert shapes.group == "creval.shapes"
     shapes.decorator("own")(Circle)
     assert shapes.names() == ["path", "text", "fine", "broken", "own"]
@@ -48,7 +48,7 @@ def test_names_are_found_wherever_they_come_from(shapes: Registry[object]) -> No
     assert shapes.label("path") == "path"
 
 
-def test_what_is_registered_again_takes_the_place_of_the_first(shapes: Registry[object]) -> None:
+def test_a_second_registration_replaces_the_first(shapes: Registry[object]) -> None:
     shapes.register("own", 1)
     shapes.register("own", 2)
     assert shapes.get("own") == 2

@@ -14,7 +14,7 @@ def test_stems_of_any_path() -> None:
     assert filename_stem("") == ""
 
 
-def test_what_should_be_text_becomes_text() -> None:
+def test_values_are_coerced_to_text() -> None:
     assert [coerce_text(value) for value in ("a", None, 3)] == ["a", "", "3"]
     assert [coerce_text(value) for value in (["a"], {"a": 1}, float("nan"))] == [""] * 3
 
@@ -31,7 +31,7 @@ def test_faulty_files_become_sentences(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("number", ["1" + "0" * 400, "-1" + "0" * 400, "1e400", "-1E+999", "9" * 5000])
-def test_numbers_that_no_float_can_be_are_said(tmp_path: Path, number: str) -> None:
+def test_numbers_too_large_for_a_float_are_errors(tmp_path: Path, number: str) -> None:
     (tmp_path / "a.json").write_text(f'{{"weight": [{number}]}}')
     with pytest.raises(CrevalError, match=r"a\.json is not valid JSON: the number -?[1-9][0-9.eE+]*.* is too large\."):
         read_json(tmp_path / "a.json")

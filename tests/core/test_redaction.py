@@ -51,7 +51,7 @@ def test_secrets_in_addresses_are_hidden_before_a_message_exists(text: str) -> N
         "command:python edit.py {source} {output}",
     ],
 )
-def test_what_is_no_secret_is_shown(text: str) -> None:
+def test_texts_without_secrets_are_shown(text: str) -> None:
     assert hide_secrets(text) == text
 
 

@@ -75,7 +75,7 @@ def test_no(said: object) -> None:
         (1, VerdictStatus.UNREADABLE),
     ],
 )
-def test_what_is_not_one_answer_has_no_value(said: object, status: VerdictStatus) -> None:
+def test_ambiguous_or_unreadable_answers_have_no_value(said: object, status: VerdictStatus) -> None:
     assert CONTRACT.parse_answer(said) == (status, None)
 
 
@@ -256,7 +256,7 @@ def test_a_scale_that_begins_at_one(said: object, value: float) -> None:
 
 
 @pytest.mark.parametrize("said", ["0", 0, 6, "3/10", True, "2.5", -1])
-def test_what_is_not_on_a_scale_that_begins_at_one(said: object) -> None:
+def test_answers_outside_a_scale_from_one_are_unreadable(said: object) -> None:
     assert LIKERT.parse_answer(said) == (VerdictStatus.UNREADABLE, None)
 
 
@@ -271,7 +271,7 @@ def test_the_lowest_answer_is_worth_nothing_and_the_highest_all() -> None:
 
 
 @pytest.mark.parametrize("name", ["5-1", "3-3", "01-5", "1-5000", "-1-5", "1 - 5"])
-def test_what_looks_like_a_range_and_is_none(name: str) -> None:
+def test_invalid_ranges_are_no_scales(name: str) -> None:
     with pytest.raises(CrevalError, match="scale"):
         get_scale(name)
 
@@ -297,7 +297,7 @@ def test_names_are_read(said: str, value: float) -> None:
         ("not applicable", VerdictStatus.INAPPLICABLE),
     ],
 )
-def test_what_is_none_of_the_names(said: object, status: VerdictStatus) -> None:
+def test_answers_that_are_none_of_the_names(said: object, status: VerdictStatus) -> None:
     assert PREFERENCE.parse_answer(said) == (status, None)
 
 

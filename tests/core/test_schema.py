@@ -40,7 +40,7 @@ def test_wrong_weights_are_refused(weights: dict[str, float], sentence: str) -> 
         SCHEMA.with_weights(weights)
 
 
-def test_a_composite_of_what_nobody_asks_is_left_out() -> None:
+def test_a_composite_of_missing_metrics_is_removed() -> None:
     assert SCHEMA.with_probed_metrics({"IF", "VC", "VQ"}) is SCHEMA
     alone = SCHEMA.with_probed_metrics({"IF"})
     assert (alone.composite, alone.ranking_column, alone.columns) == (None, "IF", ("IF", "VC", "VQ"))

@@ -34,7 +34,7 @@ def table(folder: Path, content: str | bytes, name: str = "table.csv") -> Path:
         "id,time of day\na,noon".encode("utf-16"),
     ],
 )
-def test_what_spreadsheets_save_is_one_table(content: str | bytes, tmp_path: Path) -> None:
+def test_tables_saved_by_spreadsheets_are_read(content: str | bytes, tmp_path: Path) -> None:
     (row,) = read_table(table(tmp_path, content))
     assert row.cells == {"id": "a", "time_of_day": "noon"}
     assert row.problem == ""
@@ -80,7 +80,7 @@ def test_a_head_that_says_nothing_is_refused(content: str, said: str, tmp_path: 
         read_table(table(tmp_path, content))
 
 
-def test_what_is_no_file_or_too_large_is_refused_before_it_is_read(tmp_path: Path) -> None:
+def test_missing_and_too_large_files_are_refused_before_reading(tmp_path: Path) -> None:
     with pytest.raises(CrevalError, match="cannot be read"):
         read_table(tmp_path / "absent.csv")
     with pytest.raises(CrevalError, match="cannot be read"):

@@ -33,7 +33,7 @@ def _not_cleaned_yet(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.attack
-def test_what_a_killed_process_left_is_removed_by_the_next(tmp_path: Path) -> None:
+def test_files_of_a_killed_process_are_removed_by_the_next(tmp_path: Path) -> None:
     killed = subprocess.run([sys.executable, "-c", KILLED, str(tmp_path)], capture_output=True, text=True, check=False)
     assert killed.returncode == -signal.SIGKILL
     elsewhere = Path(killed.stdout.strip())
@@ -45,7 +45,7 @@ def test_what_a_killed_process_left_is_removed_by_the_next(tmp_path: Path) -> No
     assert [path.name for path in tmp_path.iterdir()] == ["page.html"]
 
 
-def test_what_others_need_is_left_alone(tmp_path: Path) -> None:
+def test_files_of_running_processes_are_kept(tmp_path: Path) -> None:
     mine = temporary_path(tmp_path)
     names = {
         mine.name: "of this process",

@@ -12,15 +12,16 @@ from tests.docs.markdown import PAGES, Command, page_name, read_blocks, read_com
 from tests.docs.shell import Shell
 
 _RUN_BY_ANOTHER_TEST = {"howto/extending": "tests/e2e/test_extending.py"}
+_SLOW = ("benchmarks/touchstone", "concepts/statistics", "howto/people", "howto/plots", "start")
 _PAGES_WITH_BLOCKS = [
-    path
+    pytest.param(path, id=page_name(path), marks=pytest.mark.slow if page_name(path) in _SLOW else [])
     for path in PAGES
     if page_name(path) not in _RUN_BY_ANOTHER_TEST
     and any(block.language in ("console", "python") for block in read_blocks(path))
 ]
 
 
-@pytest.mark.parametrize("path", _PAGES_WITH_BLOCKS, ids=page_name)
+@pytest.mark.parametrize("path", _PAGES_WITH_BLOCKS)
 def test_blocks_of_a_page(path: Path, inputs: Inputs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "160" if page_name(path) == "howto/people" else "120")
     with Shell(page_name(path), tmp_path, inputs) as shell:

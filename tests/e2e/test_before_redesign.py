@@ -29,6 +29,7 @@ FIXTURES = Path(__file__).parents[1] / "fixtures" / "before_redesign"
 MADE_AT = "127.0.0.1:18734"
 move_port = runpy.run_path(str(FIXTURES / "tools" / "port.py"))["move"]
 TORCH = all(importlib.util.find_spec(name) for name in ("torch", "transformers"))
+QUICK = ("02-remote", "03-measured")
 NOT_COMPARED = {
     "written",  # digests of texts that name the server's address
     "creval",  # the version that exported
@@ -158,8 +159,13 @@ def test_differences_are_found() -> None:
     assert "/why: wanted 'no edit', found 'no image'" in differences(wanted, found, prose=True)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", [path.parent.name for path in sorted(FIXTURES.glob("*/checks.json"))])
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(path.parent.name, marks=[] if path.parent.name in QUICK else pytest.mark.slow)
+        for path in sorted(FIXTURES.glob("*/checks.json"))
+    ],
+)
 def test_files_of_the_older_version(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     outcomes = json.loads((FIXTURES / name / "expected" / "outcomes.json").read_text())
     monkeypatch.chdir(tmp_path)

@@ -137,7 +137,7 @@ def test_unusual_file_names(tmp_path: Path) -> None:
     assert len(open_benchmark(tmp_path / "bench").dataset.samples) == 3
 
 
-def test_a_image_that_cannot_be_written_does_not_stop_the_others(
+def test_an_image_that_cannot_be_written_does_not_stop_the_others(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     annotated(tmp_path, [THREE] * 2)

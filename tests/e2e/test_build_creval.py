@@ -1,10 +1,9 @@
-"""Tests of `creval build creval`: 300 images, kills, refusals, and faulty or hostile servers."""
+"""Tests of `creval build creval`: many images, kills, refusals, and faulty or hostile servers."""
 
 from __future__ import annotations
 
 import json
 import shutil
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,7 +13,9 @@ import pytest
 
 from creval.store import DATABASE
 from creval.testing.fake_chat_server import FAULT_KINDS, FakeServer
+from tests import commands
 from tests.building.made import Model, drawn, usual
+from tests.commands import Done
 from tests.commands import creval as in_process
 from tests.processes import Running
 from tests.serving import serving
@@ -24,8 +25,8 @@ def command(*arguments: str | Path) -> list[str]:
     return [sys.executable, "-m", "creval", *map(str, arguments)]
 
 
-def creval(*arguments: str | Path, status: int = 0) -> subprocess.CompletedProcess[str]:
-    done = subprocess.run(command(*arguments), capture_output=True, text=True)
+def creval(*arguments: object, status: int = 0) -> Done:
+    done = commands.creval(*arguments)
     assert done.returncode == status, done.stderr
     return done
 
@@ -50,26 +51,27 @@ def served() -> Iterator[tuple[FakeServer, str]]:
         yield server, url
 
 
-def test_three_hundred_images_become_a_benchmark(tmp_path: Path, served: tuple[FakeServer, str]) -> None:
+@pytest.mark.parametrize("count", [60, pytest.param(300, marks=pytest.mark.slow)])
+def test_many_images_become_a_benchmark(tmp_path: Path, served: tuple[FakeServer, str], count: int) -> None:
     _, url = served
-    images = drawn(tmp_path / "pictures", *(f"p{number:03d}" for number in range(300)))
+    images = drawn(tmp_path / "pictures", *(f"p{number:03d}" for number in range(count)))
     (images / "torn.png").write_bytes((images / "p000.png").read_bytes()[:40])
     bench = tmp_path / "bench"
-    done = creval(*build(images, bench, url, "--json"))
+    done = creval(*build(images, bench, url, "--json", "--max-unanswered", "2"))
     found = json.loads(done.stdout)
-    assert (found["pictures"], found["samples"]) == (301, 300)
+    assert (found["pictures"], found["samples"]) == (count + 1, count)
     assert list(found["left_out"]) == ["torn"]
     assert "torn is left out: " in done.stderr
     assert len(found["rejected"]) > 5, "the server makes many kinds of mistakes"
     held: dict[str, Any] = json.loads(creval("bench", bench, "--json").stdout)
-    assert (held["samples"], held["problems"], held["repairs"]) == (300, [], [])
+    assert (held["samples"], held["problems"], held["repairs"]) == (count, [], [])
     assert held["images"]["missing"] == []
     dimensions = held["groups"]["dimensions"]
     assert max(dimensions.values()) - min(dimensions.values()) <= 2
     for metric in ("IF", "VC", "VQ"):
         asked = sorted((bench / "questions_all" / metric).iterdir())
         counts = [len(json.loads(path.read_text())["quality_check_questions"]) for path in asked]
-        assert len(counts) == 300
+        assert len(counts) == count
         assert min(counts) >= 5
     edits = tmp_path / "edits" / "Keeper"
     shutil.copytree(bench / "image", edits)

@@ -21,6 +21,7 @@ from creval.testing.fake_chat_server import FakeServer
 from tests.building.chains_made import FITTING, annotated, draw_images, rows
 from tests.building.ice.made import draw_task, entries
 from tests.building.made import drawn
+from tests.commands import parsed
 from tests.serving import serving
 
 
@@ -30,9 +31,7 @@ def command(*arguments: object) -> list[str]:
 
 def bench(folder: Path) -> Any:
     """Return the JSON output of `creval bench`."""
-    done = subprocess.run(command("bench", folder, "--json"), capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
+    return parsed("bench", folder)
 
 
 @pytest.fixture

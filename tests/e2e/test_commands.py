@@ -15,14 +15,25 @@ from miniature import write_miniature
 from tests.commands import creval, parsed, right, wrong
 
 
-def test_demo_runs_all_steps_and_can_be_repeated(tmp_path: Path) -> None:
-    for samples in (1, 9):
-        shown = right("demo", "--samples", str(samples), cwd=tmp_path)
-        assert "faithful" in shown
-        assert "pairs of models differ" in shown
+def test_demo_replaces_an_earlier_demo(demo: Path, tmp_path: Path) -> None:
     made = tmp_path / "creval-demo"
-    assert len(list((made / "bench" / "image").iterdir())) == 9
-    assert len(list((made / "edits" / "overeager").iterdir())) == 9
+    (made / "edits" / "overeager").mkdir(parents=True)
+    for name in (".creval-demo", "edits/overeager/old.png"):
+        (made / name).write_bytes((demo / ".creval-demo").read_bytes())
+    shown = right("demo", "--samples", "1", cwd=tmp_path)
+    assert "faithful" in shown
+    assert "pairs of models differ" in shown
+    assert len(list((made / "bench" / "image").iterdir())) == 1
+    assert len(list((made / "edits" / "overeager").iterdir())) == 1
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "thesis.txt").write_text("mine")
+    assert "has other files" in wrong("demo", "--out", tmp_path / "full")
+
+
+def test_demo_runs_all_steps(demo: Path) -> None:
+    made = demo
+    assert len(list((made / "bench" / "image").iterdir())) == 12
+    assert len(list((made / "edits" / "overeager").iterdir())) == 12
     assert "Largest differences between models" in (made / "report.html").read_text()
     cells = parsed("score", made / "run")["models"]
     found = {name: {column: cell["value"] for column, cell in cells[name]["overall"].items()} for name in cells}
@@ -31,9 +42,6 @@ def test_demo_runs_all_steps_and_can_be_repeated(tmp_path: Path) -> None:
     assert found["lazy"]["IF"] == min(found[name]["IF"] for name in found if name != "stranger")
     assert found["overeager"]["VC"] < found["faithful"]["VC"] - 10
     assert found["clumsy"]["VQ"] < found["faithful"]["VQ"] - 10
-    (tmp_path / "full").mkdir()
-    (tmp_path / "full" / "thesis.txt").write_text("mine")
-    assert "has other files" in wrong("demo", "--out", tmp_path / "full")
 
 
 def test_bench_lists_benchmarks_and_describes_a_folder(miniature: Path) -> None:
@@ -233,7 +241,7 @@ def test_analysis_commands(demo: Path, tmp_path: Path) -> None:
     drawn = ("plot", pixel, "weights", "--human", tmp_path / "human.csv", "--out")
     right(*drawn, tmp_path / "weights.svg")
     assert "people's overall" in (tmp_path / "weights.svg").read_text()
-    assert "go with weights" in wrong("plot", pixel, "plane", *drawn[3:], tmp_path / "x.svg")
+    assert "are for weights only" in wrong("plot", pixel, "plane", *drawn[3:], tmp_path / "x.svg")
     between = ("agree", pixel, "--human", tmp_path / "human.csv", "--by", "category")
     assert "a and b agree on 0.0 % of 36 questions (Krippendorff's alpha -0.04" in right(*between)
     assert parsed(*between, "--distance", "ordinal")["distance"] == "ordinal"
@@ -256,7 +264,7 @@ def test_analysis_commands(demo: Path, tmp_path: Path) -> None:
     assert found["reason"] == "out of samples"
     assert "The best model in S is not decided" in found["sentences"][0]
     assert found["answers"]["lazy"]["answered"] > 0
-    assert "agreement needs two voices" in wrong("agree", pixel)
+    assert "agreement needs at least two judges or repeats" in wrong("agree", pixel)
     assert "no level 'dimenson'; did you mean 'dimension'" in wrong("agree", pixel, noisy, "--by", "dimenson")
     assert "measured only once" in wrong("repeats", pixel)
 

@@ -17,6 +17,7 @@ import pytest
 
 from creval.testing.fake_chat_server import FakeServer
 from creval.touchstone.builder import build_touchstone
+from tests.commands import Done
 from tests.commands import creval as in_process
 from tests.serving import serving
 
@@ -25,8 +26,8 @@ def command(*arguments: str | Path) -> list[str]:
     return [sys.executable, "-m", "creval", *map(str, arguments)]
 
 
-def creval(*arguments: str | Path, status: int = 0) -> subprocess.CompletedProcess[str]:
-    done = subprocess.run(command(*arguments), capture_output=True, text=True)
+def creval(*arguments: object, status: int = 0) -> Done:
+    done = in_process(*arguments)
     assert done.returncode == status, done.stderr
     assert "Traceback" not in done.stderr
     return done

@@ -56,6 +56,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return where
 
 
+@pytest.mark.slow
 def test_an_installed_package(site: Path, tmp_path: Path) -> None:
     def run(*arguments: object) -> str:
         path = os.pathsep.join([str(site), *filter(None, [os.environ.get("PYTHONPATH")])])

@@ -10,6 +10,7 @@ import pytest
 NOTEBOOK = Path(__file__).parents[2] / "examples" / "quickstart.ipynb"
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")  # warnings from the kernel's libraries
 def test_the_quickstart_runs_and_shows_tables(tmp_path: Path) -> None:
     nbformat, nbclient = pytest.importorskip("nbformat"), pytest.importorskip("nbclient")

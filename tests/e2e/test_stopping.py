@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import NamedTuple
 
@@ -17,14 +15,10 @@ from creval.judging.stopping_monitor import simulate_early_stopping
 from creval.stats.elimination import StoppingRule
 from creval.stats.score_table import Floats, Integers, ScoreTable
 from creval.store import open_run
+from tests.commands import creval
 from tests.stats.test_elimination import Raced, orders, raced
 
 MARGIN = 1.5
-
-
-def creval(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "creval", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True)
 
 
 def test_a_replay_on_the_command_line(miniature: Path, tmp_path: Path) -> None:

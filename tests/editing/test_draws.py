@@ -135,7 +135,7 @@ def score_of_samples(run: Path, edited: EditRun) -> list[float]:
     return [value for value in values if value is not None]
 
 
-def test_what_does_not_go_with_draws(bench: Path, tmp_path: Path) -> None:
+def test_invalid_combinations_with_draws(bench: Path, tmp_path: Path) -> None:
     with pytest.raises(CrevalError, match="`draws` must be 1 or more"):
         run_of(bench, tmp_path / "M", draws=0)
     with pytest.raises(CrevalError, match="`draws` must be 1,000 or less, not 1,000,000,000"):

@@ -159,7 +159,7 @@ def test_another_choice_is_estimated_for_itself(bench: Path, tmp_path: Path) -> 
         run_of(bench, tmp_path / "M", "touchstone:clumsy").estimate()
 
 
-def test_what_failed_may_come_later_and_be_picked(bench: Path, tmp_path: Path) -> None:
+def test_a_failed_candidate_can_succeed_later_and_be_picked(bench: Path, tmp_path: Path) -> None:
     use: dict[str, Any] = {"strategy": "best-of:2", "judge": "truth"}
     broken.add("yes")
     editor, settings = moody, EditSettings(attempts=1)
@@ -196,7 +196,7 @@ def test_black_images_are_asked_for_once_more(bench: Path, tmp_path: Path) -> No
         assert edited.progress.requests_sent == made
 
 
-def test_a_image_that_the_benchmark_lacks_is_not_the_editors_failing(bench: Path, tmp_path: Path, fake: str) -> None:
+def test_an_image_that_the_benchmark_lacks_is_not_the_editors_failing(bench: Path, tmp_path: Path, fake: str) -> None:
     benchmark = open_benchmark(bench)
     whole = benchmark.dataset.samples[0].source
     assert whole is not None
@@ -226,7 +226,7 @@ def test_a_image_that_the_benchmark_lacks_is_not_the_editors_failing(bench: Path
         assert {edit.status for edit in found.edits} == {EditStatus.IMPOSSIBLE}
 
 
-def test_a_folder_is_one_thing(bench: Path, tmp_path: Path) -> None:
+def test_a_folder_is_not_used_for_something_else(bench: Path, tmp_path: Path) -> None:
     run_of(bench, tmp_path / "M", limit=1).run()
     for words, other in (
         ("editor touchstone:faithful", {"editor": "touchstone:lazy"}),
@@ -249,7 +249,7 @@ def test_a_folder_is_one_thing(bench: Path, tmp_path: Path) -> None:
         run_of(bench, tmp_path / "run").run()
 
 
-def test_what_does_nothing_is_refused(bench: Path, tmp_path: Path) -> None:
+def test_options_without_effect_are_refused(bench: Path, tmp_path: Path) -> None:
     for name in ("judge", "reasoner"):
         with pytest.raises(CrevalError, match=f"`{name}` has no effect with `strategy` direct"):
             run_of(bench, tmp_path / "M", **{name: "truth"})  # type: ignore[arg-type]
@@ -287,7 +287,7 @@ def test_all_that_is_spent_counts(bench: Path, tmp_path: Path, fake: str) -> Non
     assert rest.cost == pytest.approx(spent)
 
 
-def test_what_helpers_spend_is_not_there_for_images(bench: Path, tmp_path: Path, fake: str) -> None:
+def test_costs_of_helpers_reduce_the_budget_for_images(bench: Path, tmp_path: Path, fake: str) -> None:
     """Plans are written before the images of their round, and candidates are judged before the next round."""
     options, price = EditorOptions(price=1.0), Price(100.0, 100.0)
     for strategy in ("reasoned", "sequential+best-of:2"):
@@ -306,7 +306,7 @@ def test_what_helpers_spend_is_not_there_for_images(bench: Path, tmp_path: Path,
         assert part.cost <= images
 
 
-def test_an_estimate_comes_first(bench: Path, tmp_path: Path, fake: str) -> None:
+def test_the_estimate(bench: Path, tmp_path: Path, fake: str) -> None:
     use: dict[str, Any] = {"strategy": "sequential+reasoned+best-of:2", "judge": "truth", "reasoner": fake}
     run = run_of(bench, tmp_path / "M", limit=3, **use)
     steps = sum(len(sample.steps) for sample in run.samples)
@@ -320,14 +320,14 @@ def test_an_estimate_comes_first(bench: Path, tmp_path: Path, fake: str) -> None
     assert (editor.calls, editor.cached) == (1, 2)
 
 
-def test_what_came_is_looked_at(bench: Path, tmp_path: Path) -> None:
+def test_results_are_checked_for_anomalies(bench: Path, tmp_path: Path) -> None:
     edited = run_of(bench, tmp_path / "M", shrink, limit=3).run()
     assert edited.anomalies == {"another_size": 3, "another_shape": 3}
     lazy = run_of(bench, tmp_path / "L", "touchstone:lazy", limit=3).run()
     assert lazy.anomalies == {"same_as_source": 3}
 
 
-def test_plans_are_kept_with_what_was_made_of_them(bench: Path, tmp_path: Path, fake: str) -> None:
+def test_plans_are_stored_with_their_edits(bench: Path, tmp_path: Path, fake: str) -> None:
     use: dict[str, Any] = {"strategy": "reasoned", "reasoner": fake}
     edited = run_of(bench, tmp_path / "M", shrink, limit=2, **use).run()
     assert len(edited.strategy_result.edits) == 2
@@ -336,7 +336,7 @@ def test_plans_are_kept_with_what_was_made_of_them(bench: Path, tmp_path: Path, 
         assert "<think>" not in edit.metadata["plan"]
 
 
-def test_what_fails_is_told_and_tried_again(bench: Path, tmp_path: Path) -> None:
+def test_failures_are_reported_and_tried_again(bench: Path, tmp_path: Path) -> None:
     benchmark = open_benchmark(bench)
     first, second, *_ = benchmark.dataset.samples
     samples = [replace(first, instruction="refuse"), second]
@@ -399,7 +399,7 @@ def turned(source: Image.Image, instruction: str, mask: Image.Image | None = Non
     return Image.composite(Image.new("RGB", source.size, "blue"), source, mask.convert("L"))
 
 
-def test_what_a_source_brings_survives(tmp_path: Path, bench: Path) -> None:
+def test_rotation_shape_and_mask_of_a_source_are_kept(tmp_path: Path, bench: Path) -> None:
     """A rotation in EXIF, a shape that is not square, and a mask."""
     benchmark = open_benchmark(bench)
     exif = Image.Exif()
@@ -450,7 +450,7 @@ def test_best_of_is_open_to_be_looked_at(bench: Path, tmp_path: Path) -> None:
         assert opened.manifest["judge"] == "truth"
 
 
-def test_candidates_are_told_apart_whatever_samples_are_called(bench: Path, tmp_path: Path, fake: str) -> None:
+def test_candidates_do_not_collide_with_sample_names(bench: Path, tmp_path: Path, fake: str) -> None:
     """The draw of one sample may have the same name as another sample."""
     benchmark = open_benchmark(bench)
     two = zip(("s", "s--1"), benchmark.dataset.samples, strict=False)

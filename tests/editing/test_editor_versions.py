@@ -127,7 +127,7 @@ def test_redo_makes_all_images_again(bench: Path) -> None:
         }
 
 
-def test_redo_replaces_what_was_kept_of_an_older_version(bench: Path) -> None:
+def test_redo_replaces_edits_of_an_older_version(bench: Path) -> None:
     editor = write_function("red")
     run_of(bench, editor, limit=3).run()
     write_function("blue")
@@ -181,7 +181,7 @@ def test_another_model_at_the_server_stops_the_run(bench: Path) -> None:
     assert run_of(bench, Served("m-2")).run().progress.requests_sent == 0
 
 
-def test_what_only_moves_is_no_change(bench: Path, here: Path) -> None:
+def test_moved_files_are_no_new_version(bench: Path, here: Path) -> None:
     """Neither the folder's name nor the files' times are part of the version."""
     editor = write_function("red")
     run_of(bench, editor).run()
@@ -200,7 +200,7 @@ def test_an_image_is_kept_once(bench: Path) -> None:
     assert {path.stat().st_ino for path in placed} <= stored
 
 
-def test_where_there_are_no_hard_links_images_are_copied_once(bench: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_images_are_copied_once_without_hard_links(bench: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object) -> None:
         raise OSError(errno.EPERM, "no hard links here")
 

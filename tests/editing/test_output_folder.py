@@ -45,7 +45,7 @@ def test_why_an_edit_is_not_there_reaches_the_scores(bench: Path, tmp_path: Path
     assert counted.cell("M", "S").value == pytest.approx(whole / 2)
 
 
-def test_what_the_benchmark_lacks_counts_against_nobody(bench: Path, tmp_path: Path) -> None:
+def test_inputs_missing_from_the_benchmark_are_no_failures(bench: Path, tmp_path: Path) -> None:
     """One model was run by creval; the other's folder just lacks the image."""
     lacking = tmp_path / "bench"
     shutil.copytree(bench, lacking)
@@ -74,7 +74,7 @@ def test_what_the_benchmark_lacks_counts_against_nobody(bench: Path, tmp_path: P
     assert rule == ["Edits that are impossible are left out of the scores."]
 
 
-def test_what_became_of_an_edit_is_learned_later(bench: Path, tmp_path: Path) -> None:
+def test_the_status_of_an_absent_edit_is_updated_later(bench: Path, tmp_path: Path) -> None:
     """An image is absent at the first judging. The second one finds that it was refused."""
     names = [sample.id for sample in open_benchmark(bench).dataset.samples]
     folder = edited(bench, tmp_path / "M", Choosy(bench, "lazy", names[:1]))

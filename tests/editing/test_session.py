@@ -68,7 +68,7 @@ def jobs(source: Path, *words: str) -> dict[EditKey, EditRequest]:
     return {EditKey("M", word): EditRequest(word, word, source) for word in words}
 
 
-def test_what_came_back_is_kept_as_it_is(tmp_path: Path, source: Path) -> None:
+def test_returned_images_are_stored_unchanged(tmp_path: Path, source: Path) -> None:
     editor = Scripted()
     editing = EditorSession(editor, tmp_path / "M", EditSettings(attempts=2))
     words = ("go", "refuse", "cannot", "broken once", "always broken", "black", "jpeg", "same")
@@ -91,7 +91,7 @@ def test_what_came_back_is_kept_as_it_is(tmp_path: Path, source: Path) -> None:
     assert editor.asked.count("always broken") == 2
 
 
-def test_what_is_unsupported_is_no_reason_to_stop(tmp_path: Path, source: Path) -> None:
+def test_unsupported_samples_do_not_stop_a_session(tmp_path: Path, source: Path) -> None:
     editing = EditorSession(Scripted(), tmp_path / "M", EditSettings(concurrency=1))
     wanted = {EditKey("M", f"{n}"): EditRequest(f"{n}", "cannot", source) for n in range(20)}
     found = editing.edit_all(wanted | jobs(source, "go"))
@@ -118,7 +118,7 @@ def test_how_each_request_ended_and_what_it_cost_is_stored(tmp_path: Path, sourc
     }
 
 
-def test_nothing_is_bought_twice(tmp_path: Path, source: Path) -> None:
+def test_stored_images_are_not_paid_again(tmp_path: Path, source: Path) -> None:
     first = Scripted()
     EditorSession(first, tmp_path / "M", EditSettings()).edit_all(jobs(source, "a", "refuse"))
     second = Scripted()
@@ -166,7 +166,7 @@ def test_a_budget_ends_it(tmp_path: Path, source: Path) -> None:
     assert editing.progress.cost <= 1.2
 
 
-def test_a_source_that_cannot_be_read_is_said(tmp_path: Path) -> None:
+def test_an_unreadable_source_is_reported(tmp_path: Path) -> None:
     editing = EditorSession(Scripted(), tmp_path / "M", EditSettings())
     (edit,) = editing.edit_all(jobs(tmp_path / "nowhere.png", "a")).values()
     assert edit.status is EditStatus.IMPOSSIBLE

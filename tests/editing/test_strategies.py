@@ -102,7 +102,7 @@ def test_chains_are_shared(bench: Path, tmp_path: Path) -> None:
     assert found.edits[EditKey("M", "C3")].parents == (EditKey("M", "C2"),)
 
 
-def test_the_same_words_with_another_mask_or_reference_are_another_chain(tmp_path: Path) -> None:
+def test_equal_instructions_with_other_inputs_are_another_chain(tmp_path: Path) -> None:
     for name, colour in (("s", "white"), ("1", "red"), ("2", "blue")):
         Image.new("L" if name == "s" else "RGB", (8, 8), colour).save(tmp_path / f"{name}.png")
     source, one, two = (tmp_path / f"{name}.png" for name in "s12")
@@ -156,7 +156,7 @@ def test_a_step_that_fails_ends_its_chain(bench: Path, tmp_path: Path) -> None:
     assert editing.progress.requests_sent == 2
 
 
-def test_what_a_strategy_needs(bench: Path, tmp_path: Path) -> None:
+def test_requirements_of_strategies(bench: Path, tmp_path: Path) -> None:
     editing = EditorSession(Stubborn(), tmp_path, EditSettings())
     plain = [replace(sample, steps=()) for sample in stepped(bench)]
     with pytest.raises(CrevalError, match="give `judge`"):
@@ -167,7 +167,7 @@ def test_what_a_strategy_needs(bench: Path, tmp_path: Path) -> None:
         StrategyRunner(editing, "M", plain, Strategy(reasoned=True))
 
 
-def test_a_plan_goes_with_the_instruction(bench: Path, tmp_path: Path) -> None:
+def test_a_plan_is_appended_to_the_instruction(bench: Path, tmp_path: Path) -> None:
     sample = open_benchmark(bench).dataset.samples[0]
     seen: list[str] = []
 
@@ -195,6 +195,7 @@ def test_a_plan_goes_with_the_instruction(bench: Path, tmp_path: Path) -> None:
     assert len(seen) == 1, "without a plan, no edit is requested"
 
 
+@pytest.mark.slow
 def test_the_best_of_several_is_as_good_as_the_pool_says(bench: Path, tmp_path: Path) -> None:
     check_best_of(bench, tmp_path, "truth")
 

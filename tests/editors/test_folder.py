@@ -25,7 +25,7 @@ def flip(source: Image.Image, instruction: str, strength: int = 0) -> Image.Imag
     return ImageOps.invert(source) if strength else ImageOps.flip(source)
 
 
-def test_what_an_editor_is_not_given_is_said(source: Path) -> None:
+def test_inputs_that_an_editor_cannot_take_are_reported(source: Path) -> None:
     job = EditRequest("a", "do", source, source, (source,))
     function = FunctionEditor("f", f"{__name__}:flip", EditorOptions())
     command = CommandEditor("c", "cp {source} {output}", EditorOptions())

@@ -90,13 +90,13 @@ both = pytest.mark.parametrize("name", ["brings", "awaits"])
         asyncio.CancelledError(),
     ],
 )
-def test_what_a_function_raises_is_this_samples(source: Path, name: str, error: BaseException) -> None:
+def test_an_exception_of_a_function_fails_one_sample(source: Path, name: str, error: BaseException) -> None:
     with pytest.raises(CallError, match="the function failed"):
         made(function(raising(error), name), EditRequest("a", "do", source))
 
 
 @both
-def test_what_a_function_may_bring(tmp_path: Path, source: Path, name: str) -> None:
+def test_return_values_of_functions(tmp_path: Path, source: Path, name: str) -> None:
     content = source.read_bytes()
     for what in (content, bytearray(content), memoryview(content), source, str(source)):
         assert made(function(lambda w=what: w, name), EditRequest("a", "do")).content == content  # type: ignore[misc]
@@ -133,7 +133,7 @@ def test_images_of_all_modes(mode: str, color: Any, shown: tuple[int, ...]) -> N
     assert found.convert("RGB").getpixel((2, 1)) == shown
 
 
-def test_a_image_without_pixels() -> None:
+def test_an_image_without_pixels() -> None:
     with pytest.raises(CallError, match="the function failed"):
         made(function(lambda: Image.new("RGB", (0, 0))), EditRequest("a", "do"))
 
@@ -244,7 +244,9 @@ def test_a_process_ends_with_a_function_that_hangs(tmp_path: Path) -> None:
 
 
 @both
-def test_what_a_function_prints_is_no_result(source: Path, name: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_output_of_a_function_goes_to_standard_error(
+    source: Path, name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     out = sys.stdout
 
     def what() -> Path:

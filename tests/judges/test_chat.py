@@ -113,7 +113,7 @@ def fault(answer: Any, **options: Any) -> CallError:
     return caught.value
 
 
-def test_images_come_first_and_arrive_byte_for_byte() -> None:
+def test_images_are_sent_first_and_byte_for_byte() -> None:
     wire = Wire(lambda _: reply())
     answer, _ = ask(wire, images=(IMAGE, IMAGE._replace(content=b"tiny", media_type="image/webp")))
     (body,) = wire.bodies

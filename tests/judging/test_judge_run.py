@@ -218,9 +218,7 @@ def test_a_run_stops_if_all_requests_are_rejected(miniature: Path, tmp_path: Pat
     assert server.stats["requests"] <= 40
 
 
-def test_a_server_that_goes_down_stops_the_run(
-    miniature: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_run_stops_if_the_server_goes_down(miniature: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     class Dying(FakeServer):
         async def reply(self, request: web.Request, body: Any, asked: ChatQuery) -> web.StreamResponse:
             if self.stats["requests"] > 20:

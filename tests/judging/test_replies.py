@@ -91,7 +91,7 @@ def test_explanations_are_truncated() -> None:
     assert len(verdict.explanation) == 4000
 
 
-def test_the_probability_is_not_that_of_a_word_before_the_answer() -> None:
+def test_the_probability_is_that_of_the_answer_not_of_an_earlier_word() -> None:
     told = '{"Q1": {"explanation": "No hat, ", "answer": "Yes"}}'
     tokens: tuple[str, ...]
     tokens = ('{"Q1": {"explanation": "', "No", ' hat, ", "', "answer", '": "', "Yes", '"}}')

@@ -20,7 +20,7 @@ def test_a_formula_is_ready() -> None:
     assert metric_availability(MetricInfo("x", "", VALUE, "")) == (True, ())
 
 
-def test_what_is_not_installed_is_named() -> None:
+def test_missing_packages_are_named() -> None:
     card = MetricInfo("x", "", VALUE, "", models=(HUB,), extra="local", packages=("no_such", "json"))
     ready, to_do = metric_availability(card)
     assert not ready
@@ -40,7 +40,7 @@ def cached(monkeypatch: pytest.MonkeyPatch, *files: str) -> None:
 
 
 @pytest.mark.usefixtures("online")
-def test_what_is_downloaded_or_given(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_models_that_need_a_download_or_a_file(monkeypatch: pytest.MonkeyPatch) -> None:
     card = MetricInfo("x", "", VALUE, "", models=(HUB,))
     assert metric_availability(card) == (False, ("needs a download at first use: org/model (4.5 GB)",))
     assert metric_availability(card, {"x": "/my/folder"}) == (True, ())
@@ -79,7 +79,7 @@ def test_a_library_that_keeps_its_model_somewhere(tmp_path: Path, monkeypatch: p
     assert metric_availability(unknown).to_do == ("may need a download at first use: x_l (330 MB)",)
 
 
-def test_what_must_be_given() -> None:
+def test_models_that_need_a_file() -> None:
     head = ModelInfo("head", "head.pth", 6, "AGPL-3.0", "https://example.org", "given")
     card = MetricInfo("x", "", VALUE, "", models=(head,))
     ready, (line,) = metric_availability(card)

@@ -30,7 +30,7 @@ class Wild(GreyDistance):
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), -float("inf")])
-def test_what_is_no_number_is_no_value(value: float, tmp_path: Path) -> None:
+def test_non_finite_results_are_no_values(value: float, tmp_path: Path) -> None:
     wild = Wild(ModelPool())
     wild.found = value
     with pytest.raises(NonFiniteResult, match="the model returned no finite number"):
@@ -89,7 +89,7 @@ def test_edits_of_one_source_share_it(tmp_path: Path, monkeypatch: pytest.Monkey
     assert Looking.seen == [5, 3], "four edits with their source, then three other images"
 
 
-def test_formulas_look_at_one_edit_after_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_formulas_process_one_edit_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     opened = note_opened(monkeypatch)
     for name in ("source", *"0123"):
         Image.new("RGB", (20, 20)).save(tmp_path / f"{name}.png")

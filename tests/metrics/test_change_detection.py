@@ -43,7 +43,7 @@ def test_storing_again_resizing_and_shifting_are_no_change() -> None:
         assert measure_change(source, edit).is_within(noise)
 
 
-def test_whatever_can_be_seen_is_a_change() -> None:
+def test_visible_differences_are_changes() -> None:
     source = make_image()
     noise = recompression_noise(source)
     patch = source.copy()

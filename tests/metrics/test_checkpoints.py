@@ -37,7 +37,7 @@ def test_a_file_of_another_kind(tmp_path: Path) -> None:
 
 
 @pytest.mark.filterwarnings("error")
-def test_nobody_is_advised_to_run_what_is_in_a_file(tmp_path: Path) -> None:
+def test_errors_do_not_advise_unsafe_loading(tmp_path: Path) -> None:
     more, other = tmp_path / "more.pth", tmp_path / "other.pkl"
     torch.save({"made": date(2024, 1, 2), "w": torch.zeros(3)}, more)
     other.write_bytes(pickle.dumps({"made": date(2024, 1, 2)}))

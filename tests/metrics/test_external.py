@@ -31,7 +31,7 @@ def module(monkeypatch: pytest.MonkeyPatch, name: str, **given: Any) -> None:
     monkeypatch.setitem(sys.modules, name, made)
 
 
-def test_imaging_hands_pyiqa_a_image_of_height_1024(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_imaging_hands_pyiqa_an_image_of_height_1024(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[tuple[str, dict[str, Any]]] = []
     seen: list[Any] = []
 
@@ -189,6 +189,6 @@ def test_without_the_library_it_is_missing(
             look(gauge, Sample("s", 'Write "A".', tmp_path / "a.png"), tmp_path / "a.png")
 
 
-def test_what_a_library_prints_does_not_come_among_results(capsys: pytest.CaptureFixture[str]) -> None:
+def test_output_of_libraries_goes_to_standard_error(capsys: pytest.CaptureFixture[str]) -> None:
     Lazy(lambda: print("Downloading")).get()
     assert capsys.readouterr() == ("", "Downloading\n")

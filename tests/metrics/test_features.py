@@ -48,7 +48,7 @@ def values(found: dict[tuple[str, str], FeatureArray | Exception]) -> list[float
     return sorted(float(made[0]) for made in found.values() if not isinstance(made, Exception))
 
 
-def test_what_is_wished_for_twice_is_made_once_and_in_batches() -> None:
+def test_equal_requests_are_computed_once_and_in_batches() -> None:
     counting, embeddings = Counting(), FeatureCache()
     words = ["a", "bb", "ccc", "dddd", "eeeee", "a"]
     found = embeddings.compute([FeatureRequest(counting, word) for word in words])
@@ -77,7 +77,7 @@ def test_a_second_pass_takes_what_is_kept(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("bad", [float("nan"), float("inf")])
-def test_what_is_no_number_is_neither_used_nor_kept(tmp_path: Path, bad: float) -> None:
+def test_non_finite_features_are_neither_used_nor_cached(tmp_path: Path, bad: float) -> None:
     counting, vectors = Counting(), FeatureCacheFile(tmp_path)
     key = FeatureRequest(counting, "old").key
     vectors.put(counting.name, {key: np.array([bad], dtype=np.float32)})  # from another version
@@ -132,7 +132,7 @@ def test_a_model_that_fails_at_one_is_asked_about_each() -> None:
     assert counting.calls == [3, 1, 1, 1]
 
 
-def test_what_is_missing_is_told_and_what_is_wrong_is_raised() -> None:
+def test_missing_dependencies_are_returned_and_other_errors_raised() -> None:
     missing = Counting(fails=DependencyMissing("pip install it"))
     found = FeatureCache().compute([FeatureRequest(missing, word) for word in ("a", "bad")])
     assert [str(made) for made in found.values()] == ["pip install it"] * 2
@@ -140,7 +140,7 @@ def test_what_is_missing_is_told_and_what_is_wrong_is_raised() -> None:
         FeatureCache().compute([FeatureRequest(Counting(fails=CrevalError("no such model")), "bad")])
 
 
-def test_after_the_word_to_stop_only_the_batch_at_hand_is_finished_and_kept(tmp_path: Path) -> None:
+def test_after_the_stop_signal_only_the_current_batch_is_finished(tmp_path: Path) -> None:
     embeddings = FeatureCache(FeatureCacheFile(tmp_path))
 
     class Interrupted(Counting):

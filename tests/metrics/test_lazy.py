@@ -12,7 +12,7 @@ from creval.metrics.model_loading import Lazy
 from creval.providers.huggingface import DependencyMissing
 
 
-def test_it_is_made_once_whoever_asks() -> None:
+def test_a_lazy_value_is_computed_once_for_all_threads() -> None:
     made: list[int] = []
 
     def load() -> list[int]:
@@ -26,7 +26,7 @@ def test_it_is_made_once_whoever_asks() -> None:
         assert list(pool.map(lambda _: late.get(), range(8))) == [[1]] * 8
 
 
-def test_what_nobody_chose_is_missing_and_not_tried_again() -> None:
+def test_a_failed_default_model_is_missing_and_not_tried_again() -> None:
     tries: list[int] = []
 
     def load() -> None:
@@ -40,7 +40,7 @@ def test_what_nobody_chose_is_missing_and_not_tried_again() -> None:
     assert len(tries) == 1
 
 
-def test_what_was_chosen_stops_unless_a_library_is_missing() -> None:
+def test_a_failed_chosen_model_is_an_error_unless_a_library_is_missing() -> None:
     for error in (CrevalError("it is damaged"), DependencyMissing("pip install it")):
 
         def load(error: CrevalError = error) -> None:

@@ -24,7 +24,7 @@ def counted(shelf: ImageCache, key: str, made: list[str], size: int = 10) -> Ima
     return shelf.get_or_load(key, make)
 
 
-def test_a_image_is_made_once_while_there_is_room() -> None:
+def test_an_image_is_made_once_while_there_is_room() -> None:
     shelf, made = ImageCache(250), list[str]()
     for key in "abab":
         counted(shelf, key, made)
@@ -36,7 +36,7 @@ def test_a_image_is_made_once_while_there_is_room() -> None:
     assert made == ["a", "b", "c", "a"]
 
 
-def test_a_image_larger_than_the_shelf_is_there_while_it_is_used() -> None:
+def test_an_image_larger_than_the_shelf_is_there_while_it_is_used() -> None:
     shelf, made = ImageCache(50), list[str]()
     counted(shelf, "a", made)
     assert counted(shelf, "a", made).size == (10, 10)
@@ -46,7 +46,7 @@ def test_a_image_larger_than_the_shelf_is_there_while_it_is_used() -> None:
     assert made == ["a", "b", "a"]
 
 
-def test_what_is_held_stays_until_the_end() -> None:
+def test_pinned_images_stay_cached() -> None:
     shelf, made = ImageCache(250), list[str]()
     with shelf.pin_images():
         for key in "abcabc":
@@ -87,7 +87,7 @@ def test_two_threads_hold_one_image() -> None:
     assert made.count("a") == 1
 
 
-def test_threads_make_a_image_once() -> None:
+def test_threads_make_an_image_once() -> None:
     shelf, made, gate = ImageCache(), list[str](), Barrier(8)
 
     def take(_: int) -> Image.Image:
@@ -100,7 +100,7 @@ def test_threads_make_a_image_once() -> None:
     assert all(image is found[0] for image in found)
 
 
-def test_what_cannot_be_made_is_tried_again(tmp_path: Path) -> None:
+def test_a_failed_image_is_tried_again(tmp_path: Path) -> None:
     image = ImageCache().get_image(tmp_path / "a.png")
     for _ in range(2):
         with pytest.raises(ImageError, match="does not exist"):
@@ -187,7 +187,7 @@ def test_how_many_pixels_an_exhibit_can_take(sample: Sample, tmp_path: Path) -> 
     assert sum(bare.pixel_counts().values()) == 0
 
 
-def test_what_a_sample_does_not_have(tmp_path: Path) -> None:
+def test_inputs_that_a_sample_lacks(tmp_path: Path) -> None:
     exhibit = MetricInputs(Sample("s", "", captions={"target": " "}), tmp_path / "edit.png")
     for take in (
         lambda: exhibit.source,
@@ -200,13 +200,13 @@ def test_what_a_sample_does_not_have(tmp_path: Path) -> None:
     assert exhibit.mask is None
 
 
-def test_what_was_looked_at_is_known(sample: Sample, tmp_path: Path) -> None:
+def test_used_files_are_recorded(sample: Sample, tmp_path: Path) -> None:
     exhibit = MetricInputs(sample, tmp_path / "edit.png")
     exhibit.masked_edit()
     assert set(exhibit.used_files) == {"edit", "mask"}
 
 
-def test_a_mask_that_says_two_things_is_refused(tmp_path: Path) -> None:
+def test_an_ambiguous_mask_is_refused(tmp_path: Path) -> None:
     size = 400, 60
     drawn = np.zeros((60, 400), dtype=np.uint8)
     drawn[:, 200:] = 255

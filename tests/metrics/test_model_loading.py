@@ -211,7 +211,7 @@ def test_heads_that_are_none_get_a_sentence(models: dict[str, str], images: list
         look(trying(tmp_path / "wide.pth"), sample, images[0])
 
 
-def test_a_image_too_wide_to_be_scaled(models: dict[str, str], tmp_path: Path) -> None:
+def test_an_image_too_wide_to_be_scaled(models: dict[str, str], tmp_path: Path) -> None:
     Image.new("RGB", (20_000, 1)).save(tmp_path / "edit.png")
     Image.new("RGB", (1, 3000)).save(tmp_path / "narrow.png")
     with pytest.raises(NotMeasurable, match="too wide"):
@@ -220,7 +220,7 @@ def test_a_image_too_wide_to_be_scaled(models: dict[str, str], tmp_path: Path) -
 
 
 @pytest.mark.parametrize("name", ["clip_src", "subject", "style"])
-def test_a_image_too_long_to_be_seen_costs_only_itself(
+def test_an_image_too_long_to_be_seen_costs_only_itself(
     name: str, models: dict[str, str], images: list[Path], tmp_path: Path
 ) -> None:
     Image.new("RGB", (1, 400_000)).save(tmp_path / "long.png")
@@ -368,7 +368,7 @@ def test_images_that_a_model_sees_in_their_own_shapes() -> None:
         assert np.allclose(depth.numpy(), np.asarray(image, dtype=np.float32).mean(axis=-1))
 
 
-def test_a_model_nobody_chose_is_missing_and_one_that_was_is_wrong(
+def test_an_unavailable_model_is_missing_by_default_and_an_error_if_chosen(
     images: list[Path], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)

@@ -77,7 +77,7 @@ def test_boxes_are_those_of_the_model_best_first(model: Path, image: Image.Image
     assert np.allclose(found, expected, atol=1e-3)
 
 
-def test_nothing_scores_above_one(model: Path, image: Image.Image) -> None:
+def test_no_detection_above_a_threshold_of_one(model: Path, image: Image.Image) -> None:
     assert ObjectDetector(str(model), threshold=1.1).find_boxes(image, NAMES) == {"a red hat": [], "cat": []}
     assert ObjectDetector(str(model)).find_boxes(image, []) == {}
 

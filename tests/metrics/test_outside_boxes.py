@@ -58,7 +58,7 @@ def measured(
     return look(gauge, Sample("s", "", source, steps=steps), edit, embeddings)
 
 
-def test_only_what_lies_outside_counts(images: tuple[Path, Path]) -> None:
+def test_only_pixels_outside_the_boxes_count(images: tuple[Path, Path]) -> None:
     left = InstructionStep("a", old="cat", boxes=((0, 0, 10, 10),))
     assert measured(images, left) == {"L1": pytest.approx(0.1), "L2": pytest.approx(0.1)}
     assert measured(images, InstructionStep("a")) == {"L1": pytest.approx(0.55), "L2": pytest.approx(0.55)}
@@ -97,7 +97,7 @@ def test_a_detector_finds_the_old_in_the_source_and_the_new_in_the_edit(images: 
     assert seeing.asked == [(black, ("cat",)), (white, ("hat",))]
 
 
-def test_what_a_detector_found_is_kept_and_no_image_decoded_again(
+def test_detected_boxes_are_cached_and_no_image_is_decoded_again(
     images: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     opened = note_opened(monkeypatch)

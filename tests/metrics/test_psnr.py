@@ -40,7 +40,7 @@ def test_one_level_everywhere_is_48_decibels(tmp_path: Path) -> None:
     assert psnr(tmp_path, first, first) == 100.0
 
 
-def test_what_was_to_be_edited_does_not_count(tmp_path: Path) -> None:
+def test_the_masked_region_does_not_count(tmp_path: Path) -> None:
     first = noise(1, (20, 20))
     edit, mask = first.copy(), Image.new("L", (20, 20))
     edit.paste((0, 255, 0), (0, 0, 10, 20))

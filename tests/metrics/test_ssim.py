@@ -144,7 +144,7 @@ def test_ms_ssim_is_the_papers(size: tuple[int, int]) -> None:
     assert ms_ssim(luma(noise(1, size)), luma(opposed)) == 0.0
 
 
-def test_ms_ssim_of_small_pictures(tmp_path: Path) -> None:
+def test_ms_ssim_of_small_images(tmp_path: Path) -> None:
     gauge = open_image_metrics(["ms_ssim"], {})["ms_ssim"]
     for side in (175, 176):
         noise(1, (side, 300)).save(tmp_path / f"{side}.png")

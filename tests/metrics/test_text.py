@@ -59,7 +59,7 @@ def test_text_that_is_to_go(tmp_path: Path) -> None:
             measured(asked, before)
 
 
-def test_what_was_never_there_cannot_go(tmp_path: Path) -> None:
+def test_text_missing_from_the_source_cannot_be_removed(tmp_path: Path) -> None:
     before = drawn(tmp_path / "a.png", "Grand Opening", "SALE 50")
     clean = drawn(tmp_path / "c.png")
     for asked, source in (
@@ -105,7 +105,7 @@ def test_text_that_takes_the_place_of_another(tmp_path: Path) -> None:
         assert caught.value.values == {"text_there": 1.0, "text_error": 0.0}
 
 
-def test_the_measurement_may_say_what_is_meant(tmp_path: Path) -> None:
+def test_the_measurement_can_name_the_texts(tmp_path: Path) -> None:
     edit = drawn(tmp_path / "a.png", "CLOSED")
     sample = Sample("s", "Make it so.")
     assert look(GAUGE, sample, edit, READ, wanted=["closed"])["text_there"] == 1.0
@@ -177,7 +177,7 @@ def test_empty_texts_are_no_full_marks(tmp_path: Path) -> None:
         ('Translate the sign "SALIDA" into English.', RequestedText((), ("SALIDA",))),
     ],
 )
-def test_what_an_instruction_wants(instruction: str, expected: RequestedText) -> None:
+def test_requested_texts_of_an_instruction(instruction: str, expected: RequestedText) -> None:
     assert find_requested_text(instruction) == expected
 
 

@@ -59,9 +59,7 @@ def test_a_function_measures(inputs: MetricInputs) -> None:
     assert found["<lambda>"].measure(inputs, ()) == {"<lambda>": 0.5}
 
 
-def test_what_a_function_does_to_its_process_stays_there(
-    inputs: MetricInputs, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_functions_cannot_affect_the_main_process(inputs: MetricInputs, capfd: pytest.CaptureFixture[str]) -> None:
     metrics = open_image_metrics(
         [f"python:own_metrics:{name}" for name in ("leave", "move", "everything", "later", "word")], {}
     )

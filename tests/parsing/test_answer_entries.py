@@ -75,7 +75,7 @@ def test_answers_nested_too_deep_are_left_out() -> None:
     assert answers('{"a": ' * 30 + '{"answer": "Yes"}' + "}" * 30) == []
 
 
-def test_a_key_in_the_words_of_broken_json_is_not_a_key() -> None:
+def test_a_key_inside_a_text_of_broken_json_is_not_a_key() -> None:
     assert answers('{"explanation": "one says "answer": "No" there", "answer": "Yes"}') == ["Yes"]
     assert answers('{"explanation": "so" "answer": "Yes"}') == ["Yes"]
     assert answers('{"explanation": "so"\n"answer": "Yes"\n}') == ["Yes"]
@@ -87,7 +87,7 @@ def test_an_object_that_is_not_closed_has_no_answer() -> None:
     assert not found.sound
 
 
-def test_what_stands_outside_of_json_is_kept() -> None:
+def test_text_outside_of_json_is_kept() -> None:
     assert find_json_entries('So: {"answer": "Yes"} and\n{"answer": "No" "a": 1} done').prose.split() == [
         "So:",
         "and",

@@ -19,7 +19,7 @@ OBJECTS = st.lists(st.dictionaries(st.text(), VALUES, max_size=3), max_size=4)
 
 
 @given(OBJECTS, st.sampled_from(["", " and ", "\n```json\n"]), st.booleans())
-def test_objects_between_other_words(objects: list[object], between: str, faithful: bool) -> None:
+def test_objects_between_prose(objects: list[object], between: str, faithful: bool) -> None:
     text = between.join(map(json.dumps, objects))
     found = split_json(text) if faithful else iter_json_objects(text)
     assert [value for value in found if not isinstance(value, Prose)] == objects
@@ -41,7 +41,7 @@ def test_a_broken_object_is_skipped_or_given_as_text() -> None:
     assert [type(piece) for piece in split_json(text)] == [Prose, BrokenObject, Prose, dict]
 
 
-def test_what_stands_around_an_object_in_a_broken_one_belongs_to_that() -> None:
+def test_text_around_an_object_in_a_broken_one_is_not_prose() -> None:
     text = '{"a": "it says: {"c": 3} here", "b": 1} so'
     assert split_json(text) == ['{"a": "it says: ', {"c": 3}, ' here", "b": 1}', " so"]
     assert [type(piece) for piece in split_json(text)] == [BrokenObject, dict, BrokenObject, Prose]
@@ -58,12 +58,12 @@ def test_all_from_an_object_on_that_is_not_closed_is_one_piece() -> None:
     assert isinstance(split_json(whole + cut)[-1], UnclosedObject)
 
 
-def test_a_brace_in_words_is_no_object() -> None:
+def test_a_brace_in_prose_is_no_object() -> None:
     assert "".join(split_json("a { b and {c} d")) == "a { b and {c} d"
     assert {type(piece) for piece in split_json("a { b and {c} d")} == {Prose}
 
 
-def test_a_key_that_stands_twice() -> None:
+def test_a_repeated_key() -> None:
     assert list(iter_json_objects('{"a": 1, "a": 2}')) == [{"a": 2}]
     (found,) = split_json('{"a": 1, "a": 2}')
     assert isinstance(found, MultiDict)

@@ -113,7 +113,7 @@ def test_two_verdicts_for_one_question_are_none() -> None:
     assert values("\n".join([*ALL, entry(2, "No")])) == READ, "a repeated answer is one answer"
 
 
-def test_not_applicable_stays_unanswered_with_that_word() -> None:
+def test_not_applicable_is_unanswered_and_quoted() -> None:
     verdict = parse_reply("\n".join([ALL[0], entry(2, "Not applicable"), ALL[2]]), QUESTIONS)[1]
     assert (verdict.status, verdict.value) == (VerdictStatus.INAPPLICABLE, None)
     assert verdict.raw_answer == "Not applicable"
@@ -139,7 +139,7 @@ def test_repeated_labels_go_by_order_or_by_wording() -> None:
     assert values("Q1: Yes", twice) == [None] * 6
 
 
-def test_an_empty_question_is_told_apart_from_an_unanswered_one() -> None:
+def test_an_empty_question_is_unaskable_not_unanswered() -> None:
     empty = [QUESTIONS[0], QUESTIONS[1]._replace(text="")]
     assert statuses(ALL[0], empty) == ["answered", "unaskable"]
 
@@ -192,7 +192,7 @@ def test_labels_that_are_not_ours_or_were_lost_answer_nothing(reply: str) -> Non
         ("\ufeffYes", 1.0),
     ],
 )
-def test_one_question_and_more_words_than_wanted(reply: str, value: float | None) -> None:
+def test_one_question_with_a_verbose_reply(reply: str, value: float | None) -> None:
     assert values(reply, QUESTIONS[:1]) == [value]
 
 
@@ -255,7 +255,7 @@ def test_noise_around_answers_never_turns_one_into_its_opposite(noise: list[str]
 
 
 @given(st.permutations(range(3)), st.lists(st.booleans(), min_size=3, max_size=3))
-def test_labelled_answers_may_come_in_any_order(order: list[int], right: list[bool]) -> None:
+def test_labelled_answers_can_be_in_any_order(order: list[int], right: list[bool]) -> None:
     entries = [entry(n + 1, "Yes" if right[n] else "No") for n in order]
     assert values("\n".join(entries)) == [float(answer) for answer in right]
 

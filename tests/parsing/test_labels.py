@@ -43,7 +43,7 @@ def test_a_line_with_a_label(line: str) -> None:
     assert list(labelled_lines([line], FIELDS.find)) == [LabelledLine(line, "instruction", "Add a cat.")]
 
 
-def test_every_line_comes_back_also_without_a_label() -> None:
+def test_every_line_is_returned_also_without_a_label() -> None:
     lines = ["Here it is:", "Caption: A cat.", "", "Answer: Yes", "Answer: " + "y" * 4000]
     found = list(labelled_lines(lines, FIELDS.find))
     assert [line.text for line in found] == lines

@@ -27,7 +27,7 @@ def test_fields_in_every_form(text: str, found: list[dict[str, str]]) -> None:
 
 
 @pytest.mark.parametrize("deep", [5, 50, 5000])
-def test_a_record_however_deep_it_lies(deep: int) -> None:
+def test_deeply_nested_records_are_found(deep: int) -> None:
     inside = '{"instruction": "Add a cat."}'
     assert parse_records("[" * deep + inside + "]" * deep) == [{"instruction": "Add a cat."}]
 

@@ -28,7 +28,7 @@ def objects_in(schema: Any) -> Iterator[dict[str, Any]]:
             yield from objects_in(inner)
 
 
-def test_a_format_is_its_words_with_a_schema() -> None:
+def test_a_format_is_a_text_with_a_schema() -> None:
     form = ReplyFormat("Answer with JSON.", object_schema(caption=TEXT))
     assert form == "Answer with JSON."
     assert form.schema["required"] == ["caption"]

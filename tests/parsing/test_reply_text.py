@@ -23,7 +23,7 @@ from creval.parsing.reply_text import MAX_REPLY_CHARS, readable_text, strip_thin
         ("I think so", "I think so"),
     ],
 )
-def test_thoughts_are_left_out_and_words_in_json_are_not(reply: str, rest: str) -> None:
+def test_thoughts_are_removed_except_inside_json(reply: str, rest: str) -> None:
     assert strip_thinking(reply) == rest
 
 

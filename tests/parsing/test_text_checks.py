@@ -25,7 +25,7 @@ def test_words_and_scripts() -> None:
     assert dominant_script("123") == ""
 
 
-def test_what_is_quoted() -> None:
+def test_quotes_are_found() -> None:
     said = find_quotes("Write \"TEA & CO\" and 'it's' over “Ende”, 「茶」 on the dog's bowl")
     assert said[0] == "TEA & CO"
     assert said[-2:] == ["Ende", "茶"]
@@ -98,7 +98,7 @@ def test_refusals() -> None:
 
 
 @given(st.text())
-def test_whatever_else_a_text_says(text: str) -> None:
+def test_checks_hold_for_any_text(text: str) -> None:
     assert count_words(f"{text} word") == count_words(text) + 1
     assert all(quote and quote in text for quote in find_quotes(text))
     assert "no letter" in damage_reason(f"{text}\ufffd")

@@ -47,7 +47,7 @@ QUESTION = st.builds(
 @pytest.mark.parametrize("name", QUESTION_FORMATS)
 @given(st.lists(QUESTION, min_size=1, max_size=6))
 @settings(max_examples=30, deadline=None)
-def test_what_is_written_is_read(name: str, questions: list[WrittenQuestion]) -> None:
+def test_what_is_written_is_read_back(name: str, questions: list[WrittenQuestion]) -> None:
     form = QUESTION_FORMATS[name]
     read = parse_questions(form.render(questions))
     if not form.has_reasons:
@@ -108,7 +108,7 @@ PIECES = st.one_of(
 
 @given(st.lists(PIECES, max_size=25).map("".join))
 @settings(max_examples=300, deadline=None)
-def test_nothing_is_invented(text: str) -> None:
+def test_parsed_questions_occur_in_the_reply(text: str) -> None:
     found = parse_questions(text)
     said = normalise_text(text)
     for question in found:
@@ -153,7 +153,7 @@ def test_hostile_text_is_cheap(text: str) -> None:
     assert time.process_time() - began < 1.5
 
 
-def test_what_is_no_question_is_left_alone() -> None:
+def test_texts_that_are_no_questions_are_ignored() -> None:
     said = (
         "What must change? The cat becomes a lamp.\n\n1. Who is it? The cat, a tabby.\n"
         "2. The cat keeps its collar.\n- Should the collar stay?\n\nWould you like more questions?"

@@ -21,7 +21,7 @@ def test_a_paragraph_without_its_value_is_left_out() -> None:
     assert prompt.fill(**values | {"instruction": "Go."}) == "Look. One.\n\nAsked for:\nGo.\n\nQ?"
 
 
-def test_a_paragraph_with_something_to_say_stays() -> None:
+def test_a_paragraph_with_text_is_kept() -> None:
     prompt = Prompt("p", "Of {{questions}}, but not {{taken}}.\n\n{{faults}}\n\nBe brief.")
     values = {"questions": "Q?", "taken": "", "faults": ""}
     assert prompt.fill(**values) == "Of Q?, but not .\n\nBe brief."
@@ -30,7 +30,7 @@ def test_a_paragraph_with_something_to_say_stays() -> None:
 
 
 @given(st.lists(st.lists(st.sampled_from("abc"), max_size=3), min_size=1), st.sets(st.sampled_from("abc"), min_size=1))
-def test_what_is_given_is_told(paragraphs: list[list[str]], given: set[str]) -> None:
+def test_given_values_occur_in_the_prompt(paragraphs: list[list[str]], given: set[str]) -> None:
     text = "\n\n".join(" ".join(["So:", *(f"{{{{{name}}}}}" for name in names)]) for names in paragraphs)
     values = {name: f"value-{name}" if name in given else "" for name in "abc"}
     told = [value for name, value in values.items() if value and f"{{{{{name}}}}}" in text]
@@ -40,7 +40,7 @@ def test_what_is_given_is_told(paragraphs: list[list[str]], given: set[str]) -> 
 
 
 @given(st.text(min_size=1))
-def test_what_is_filled_in_is_not_searched(text: str) -> None:
+def test_filled_in_values_are_not_searched_for_placeholders(text: str) -> None:
     prompt = Prompt("p", "a {{one}} b {{two}}")
     assert prompt.fill(one="{{two}}", two=text) == f"a {{{{two}}}} b {text}"
 

@@ -192,6 +192,6 @@ def test_a_change_in_a_module_or_one_beside_it_is_another_digest(folder: Path) -
     ]
 
 
-def test_a_command_is_its_program_and_the_files_among_its_words(folder: Path) -> None:
+def test_a_command_is_identified_by_its_program_and_files(folder: Path) -> None:
     words = [sys.executable, "own.py", "--weights=beside.py", "absent.pt", str(folder), "x" * 5000, "nul \0"]
     assert list(command_digests(words)) == sorted([sys.executable, "own.py", "beside.py"])

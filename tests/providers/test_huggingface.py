@@ -36,7 +36,7 @@ def test_a_folder_that_is_not_there_or_holds_no_model(tmp_path: Path) -> None:
     assert str(caught.value) == (f"{tmp_path} cannot be loaded: the folder has no config.json.")
 
 
-def test_what_a_library_says_is_cut_to_a_sentence(tmp_path: Path) -> None:
+def test_messages_of_libraries_are_shortened(tmp_path: Path) -> None:
     pytest.importorskip("transformers")
     folder = tiny.write_clip(tmp_path / "clip")
     with pytest.raises(CrevalError) as caught:
@@ -93,7 +93,7 @@ def test_weights_that_nothing_is_computed_with_may_be_missing(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("name", ["models/clip/v1", "my clip"])
-def test_what_is_no_name_of_a_model(name: str) -> None:
+def test_invalid_model_names_are_errors(name: str) -> None:
     pytest.importorskip("transformers")
     with pytest.raises(CrevalError, match=f"'{name}' is neither a local folder nor a valid"):
         load_model(name, "AutoModel")
@@ -114,7 +114,7 @@ def test_a_hub_that_cannot_be_reached_is_not_tried_for_minutes(monkeypatch: pyte
         huggingface.check_hub_reachable("org/model")
 
 
-def test_what_was_downloaded_needs_no_hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_downloaded_models_need_no_hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("huggingface_hub")
     monkeypatch.setattr("huggingface_hub.constants.ENDPOINT", "http://127.0.0.1:9")
     monkeypatch.setattr("huggingface_hub.try_to_load_from_cache", lambda *_: str(tmp_path / "c"))
@@ -126,7 +126,7 @@ def test_what_was_downloaded_needs_no_hub(tmp_path: Path, monkeypatch: pytest.Mo
     assert huggingface.find_cached_file("org/model") == tmp_path / "c"
 
 
-def test_a_tokenizer_that_lost_its_words_is_refused(tmp_path: Path) -> None:
+def test_a_tokenizer_with_a_damaged_vocabulary_is_refused(tmp_path: Path) -> None:
     pytest.importorskip("transformers")
     folder = tiny.write_clip(tmp_path / "clip")
     for path in folder.glob("tokenizer*"):

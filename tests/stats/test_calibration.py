@@ -102,7 +102,7 @@ def test_a_calibration_is_parsed_and_other_content_is_refused() -> None:
             parse_calibration(wrong, "x.json")
 
 
-def test_one_sided_flips_are_told_from_two_sided_ones() -> None:
+def test_one_sided_flips_are_distinguished_from_two_sided_ones() -> None:
     first = {n: KnownAnswer("u", "IF", "x", True, n < 50) for n in range(100)}
     obeyed = {n: KnownAnswer("u", "IF", "x", True, n < 70) for n in range(100)}
     noisy = {n: KnownAnswer("u", "IF", "x", True, 10 <= n < 60) for n in range(100)}
@@ -130,13 +130,20 @@ def test_every_variant_is_asked_and_a_perfect_judge_is_right_in_all(tmp_path: Pa
     assert read_trial_answers(tmp_path / "runs-6-1" / "plain") == heard["plain"]
 
 
-def covered(seeds: int, folder: Path) -> Iterator[tuple[bool, bool]]:
-    """Return, for each cell of the six editors, whether raw and corrected intervals cover the truth."""
+@pytest.fixture(scope="module")
+def drawn(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Samples with the edits of six editors, and the run of a judge that knows the truth. Read-only."""
+    folder = tmp_path_factory.mktemp("drawn")
     build_touchstone(folder / "bench", 27, 5, edits=folder / "edits")
-    edits = [folder / "edits" / editor for editor in SIMULATED_EDITORS]
-    benchmark = open_benchmark(folder)
-    judge(benchmark, edits, "truth", folder / "truth")
-    with open_run(folder / "truth") as run:
+    judge(open_benchmark(folder), [folder / "edits" / editor for editor in SIMULATED_EDITORS], "truth", folder / "run")
+    return folder
+
+
+def covered(seeds: int, drawn: Path, folder: Path) -> Iterator[tuple[bool, bool]]:
+    """Return, for each cell of the six editors, whether raw and corrected intervals cover the truth."""
+    edits = [drawn / "edits" / editor for editor in SIMULATED_EDITORS]
+    benchmark = open_benchmark(drawn)
+    with open_run(drawn / "run") as run:
         truth = score(run, resamples=100)
     for seed in range(seeds):
         settings = Settings(parameters={"seed": seed})
@@ -159,24 +166,22 @@ def covered(seeds: int, folder: Path) -> Iterator[tuple[bool, bool]]:
                 )
 
 
-def test_corrected_intervals_cover_where_raw_ones_do_not(tmp_path: Path) -> None:
-    raw, corrected = zip(*covered(3, tmp_path), strict=True)
+def test_corrected_intervals_cover_where_raw_ones_do_not(drawn: Path, tmp_path: Path) -> None:
+    raw, corrected = zip(*covered(3, drawn, tmp_path), strict=True)
     assert np.mean(raw) < 0.5
     assert np.mean(corrected) >= 0.85
 
 
-def test_several_answers_are_corrected_one_by_one(tmp_path: Path) -> None:
+def test_several_answers_are_corrected_one_by_one(drawn: Path, tmp_path: Path) -> None:
     """A majority of five is right more often than one answer. Corrected as one answer, it would
     be overcorrected."""
-    build_touchstone(tmp_path / "bench", 27, 5, edits=tmp_path / "edits")
-    edits = [tmp_path / "edits" / editor for editor in SIMULATED_EDITORS]
-    benchmark = open_benchmark(tmp_path)
-    judge(benchmark, edits, "truth", tmp_path / "truth")
+    edits = [drawn / "edits" / editor for editor in SIMULATED_EDITORS]
+    benchmark = open_benchmark(drawn)
     judge(benchmark, edits, "noisy:0.85,0.75", tmp_path / "run", Settings(repeat=5))
     judge(benchmark, edits, "panel:truth+noisy:0.9,0.9", tmp_path / "panel")
     known = JudgeRates(Proportion(8500, 10000), Proportion(7500, 10000), 20000)
     calibration = Calibration("noisy", dict.fromkeys(("IF", "VC", "VQ"), known))
-    with open_run(tmp_path / "truth") as run:
+    with open_run(drawn / "run") as run:
         truth = score(run, resamples=100)
     with open_run(tmp_path / "run") as run:
         card = score(run, resamples=100)
@@ -193,8 +198,8 @@ def test_several_answers_are_corrected_one_by_one(tmp_path: Path) -> None:
 
 
 @pytest.mark.study
-def test_corrected_intervals_cover_in_many_seeds(tmp_path: Path) -> None:
-    raw, corrected = zip(*covered(60, tmp_path), strict=True)
+def test_corrected_intervals_cover_in_many_seeds(drawn: Path, tmp_path: Path) -> None:
+    raw, corrected = zip(*covered(60, drawn, tmp_path), strict=True)
     print(np.mean(raw), np.mean(corrected))
     assert np.mean(raw) < 0.5
     assert np.mean(corrected) >= 0.92

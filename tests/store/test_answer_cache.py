@@ -37,7 +37,7 @@ def age(seconds: float) -> None:
         database.execute("UPDATE answers SET made = made - ?", (seconds,))
 
 
-def test_an_answer_comes_back_whole() -> None:
+def test_an_answer_is_returned_completely() -> None:
     token = ("Yes", (("Yes", -0.1), ("No", -2.5)))
     kept = CachedAnswer("Jawohl “ja” \udcff", "stop", (token,), 10, None, 0.5)
     cache = AnswerCache()

@@ -42,7 +42,7 @@ def test_which_versions_stay_in_use() -> None:
     assert (without.drops(kept.entries), kept.drops(kept.entries), go_on(None, OLD).drops(())) == (True, False, False)
 
 
-def test_what_was_not_known_before_is_no_change() -> None:
+def test_newly_recorded_properties_are_no_change() -> None:
     assert go_on(None, {}).label == ""
     first = go_on(None, OLD)
     more = go_on(first, {**OLD, "revision": "abc"})
@@ -51,7 +51,7 @@ def test_what_was_not_known_before_is_no_change() -> None:
     assert go_on(more, OLD) == more
 
 
-def test_changes_in_words() -> None:
+def test_descriptions_of_changes() -> None:
     before = {"files": {"a": "1", "b": "1", "c": "1"}, "revision": "x", "versions": {"torch": "1"}, "gone": 1}
     now = {"files": {"a": "2", "c": "1", "d": "1"}, "revision": "y", "versions": {"torch": "2"}}
     assert list(find_changes(before, now)) == [

@@ -115,7 +115,7 @@ def test_a_journal_that_names_another_file_is_refused(
     (tmp_path / "thesis.tex").write_text("years of work")
     add_super_journal(write_hot_journal(run / DATABASE), tmp_path / "thesis.tex")
     before = (run / DATABASE).read_bytes()
-    with pytest.raises(UnusableDatabaseError, match="names another file, which opening the database would delete"):
+    with pytest.raises(UnusableDatabaseError, match="refers to another file, which opening the database would delete"):
         opened(run)
     assert (tmp_path / "thesis.tex").read_text() == "years of work"
     assert (run / DATABASE).read_bytes() == before
@@ -127,9 +127,9 @@ def test_locks_and_caches_do_not_follow_such_a_journal_either(run: Path, tmp_pat
             made.execute("CREATE TABLE t (a)")
         (tmp_path / "thesis.tex").write_text("years of work")
         add_super_journal(write_hot_journal(run / name), tmp_path / "thesis.tex")
-    with pytest.raises(UnusableDatabaseError, match=r"creval\.lock-journal names"):
+    with pytest.raises(UnusableDatabaseError, match=r"creval\.lock-journal refers to"):
         RunWriter(run)
-    with pytest.raises(UnusableDatabaseError, match=r"creval\.lock-files-journal names"), file_lock(run):
+    with pytest.raises(UnusableDatabaseError, match=r"creval\.lock-files-journal refers to"), file_lock(run):
         pass
     vectors = FeatureCacheFile(run)
     assert vectors.get("m", ["a"]) == {}
@@ -165,7 +165,7 @@ def test_links_and_pipes_beside_a_database_are_refused(end: str, run: Path, tmp_
     assert (tmp_path / "elsewhere").read_text() == "mine"
 
 
-def test_nothing_is_written_through_links(run: Path, tmp_path: Path) -> None:
+def test_no_file_is_written_through_a_link(run: Path, tmp_path: Path) -> None:
     with contextlib.closing(sqlite3.connect(tmp_path / "places.sqlite")) as made:
         made.execute("CREATE TABLE mine (a)")
     before = (tmp_path / "places.sqlite").read_bytes()
@@ -221,7 +221,7 @@ def test_only_the_tables_that_creval_made_are_read(script: str, said: str, run: 
             opened(run)
 
 
-def test_what_a_user_adds_to_look_at_is_left_alone(run: Path) -> None:
+def test_tables_and_indexes_of_users_are_kept(run: Path) -> None:
     execute(run / DATABASE, "CREATE INDEX replies_of_ask ON replies (ask); CREATE TABLE notes (a); ANALYZE")
     with open_run(run) as opened, RunWriter(run):
         assert opened.models == ()

@@ -145,7 +145,7 @@ def test_damage_ends_in_a_sentence_in_reports_and_exports(stores: Path, tmp_path
         ("INSERT INTO manifest VALUES ('code_versions', '{\"j\": 1}')", "its manifest/code_versions/j is int"),
     ],
 )
-def test_what_is_damaged_is_said(statement: str, said: str, stores: Path, tmp_path: Path) -> None:
+def test_damage_is_reported(statement: str, said: str, stores: Path, tmp_path: Path) -> None:
     shutil.copytree(stores / "run", tmp_path / "run")
     with closing(sqlite3.connect(tmp_path / "run" / DATABASE)) as made, made:
         made.execute(statement)

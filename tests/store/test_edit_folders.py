@@ -86,7 +86,7 @@ def test_a_name_can_be_given(tmp_path: Path) -> None:
         (("a.png", "a--0.png"), "two images for sample 'a'"),
     ],
 )
-def test_what_cannot_be_right(tmp_path: Path, files: tuple[str, ...], sentence: str) -> None:
+def test_contradictory_folders_are_errors(tmp_path: Path, files: tuple[str, ...], sentence: str) -> None:
     with pytest.raises(CrevalError, match=sentence):
         find_edits([folder(tmp_path, "M", *files)], SAMPLES)
 
@@ -113,7 +113,7 @@ def told(folder: Path, samples: Sequence[Sample]) -> dict[str, Edit]:
     }
 
 
-def test_what_a_folder_says_of_its_edits(tmp_path: Path) -> None:
+def test_statuses_declared_by_a_folder(tmp_path: Path) -> None:
     made = folder(tmp_path, "M", "one.png", "b.png", "other.png")
     found = find_edits([made], SAMPLES, read_model_outputs=told)
     assert {edit.key.sample: edit.status.value for edit in found.edits} == {
@@ -136,7 +136,7 @@ def test_a_folder_that_contradicts_itself(tmp_path: Path) -> None:
         find_edits([made], SAMPLES, read_model_outputs=told)
 
 
-def test_what_the_benchmark_lacks_nobody_could_make(tmp_path: Path) -> None:
+def test_edits_with_missing_inputs_are_impossible(tmp_path: Path) -> None:
     """This applies to folders of any origin. An existing image counts, even if an input is broken."""
     made = folder(tmp_path, "M", "one.png")
     Path("images/b&ü.jpg").unlink()

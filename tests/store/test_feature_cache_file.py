@@ -32,7 +32,7 @@ def test_many_at_once(tmp_path: Path) -> None:
     assert len(vectors.get("m", [str(n) for n in range(2000)])) == 1200
 
 
-def test_nothing_is_made_by_looking(tmp_path: Path) -> None:
+def test_reading_creates_no_file(tmp_path: Path) -> None:
     assert FeatureCacheFile(tmp_path).get("m", ["a"]) == {}
     assert not list(tmp_path.iterdir())
 

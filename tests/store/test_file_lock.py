@@ -94,7 +94,7 @@ def test_two_reviews_keep_both_decisions(make: Callable[[Path, str], None], url:
     ("make", "name"), [(creval, "instruction.json"), (ice, "data.jsonl"), (chains, "final_update_v2.json")]
 )
 @pytest.mark.parametrize("last", [False, True], ids=["pictures first", "texts at last"])
-def test_what_is_decided_while_a_build_writes_is_kept(
+def test_decisions_during_a_build_are_stored(
     make: Callable[[Path, str, bool], None], name: str, last: bool, url: str, tmp_path: Path
 ) -> None:
     make(tmp_path, url, False)

@@ -83,7 +83,7 @@ class Tired(Choosy):
 
 
 @pytest.mark.parametrize("strategy", ["sequential", "sequential+best-of:2"])
-def test_what_was_refused_shows_how_far_it_came(bench: Path, tmp_path: Path, strategy: str) -> None:
+def test_a_refused_edit_has_its_earlier_steps(bench: Path, tmp_path: Path, strategy: str) -> None:
     made = edited(bench, tmp_path / "M", Tired(bench, "faithful"), strategy)
     found = find_edits([made], open_benchmark(bench).dataset.samples).edits
     assert len(found) == 3
@@ -132,7 +132,7 @@ def test_ways_that_go_in_circles_end(tmp_path: Path) -> None:
     assert [e.key for e in with_ancestors(edit, edits, tmp_path, "M").ancestors] == [two, one]
 
 
-def test_who_made_it_and_what_it_took(bench: Path, tmp_path: Path) -> None:
+def test_provenance_and_cost_of_edits(bench: Path, tmp_path: Path) -> None:
     """Three samples, each the best of two images at 0.05 dollars per image; the judge costs nothing."""
     made = edited(bench, tmp_path / "M", Choosy(bench, "faithful", cost=0.05), "best-of:2")
     other = edited(bench, tmp_path / "N", Choosy(bench, "lazy"))
@@ -154,7 +154,7 @@ def test_who_made_it_and_what_it_took(bench: Path, tmp_path: Path) -> None:
     assert found["N"].editing.calls == 3
 
 
-def test_what_is_judged_later_is_added(bench: Path, tmp_path: Path) -> None:
+def test_models_judged_later_are_added(bench: Path, tmp_path: Path) -> None:
     for name in ("M", "N"):
         made = edited(bench, tmp_path / name, Choosy(bench, "lazy"))
         judge(open_benchmark(bench), [made], "truth", tmp_path / "run")
@@ -162,7 +162,7 @@ def test_what_is_judged_later_is_added(bench: Path, tmp_path: Path) -> None:
         assert sorted(read_provenance(run.manifest)) == ["M", "N"]
 
 
-def test_edits_from_elsewhere_have_no_maker(bench: Path, tmp_path: Path) -> None:
+def test_edits_from_other_folders_have_no_provenance(bench: Path, tmp_path: Path) -> None:
     """A folder that contains a run, or a database of another kind, is still a folder of images."""
     made = edited(bench, tmp_path / "M", Choosy(bench, "lazy"))
     samples = open_benchmark(bench).dataset.samples

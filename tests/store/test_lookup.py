@@ -33,7 +33,7 @@ def test_a_samples_edits_and_answers(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("given", ["edits/alpha-s1.png", "../here/edits/alpha-s1.png"])
-def test_a_image_is_found_from_wherever_one_looks(tmp_path: Path, given: str) -> None:
+def test_an_image_is_found_from_any_working_directory(tmp_path: Path, given: str) -> None:
     folder = tmp_path / "here"
     run = write_run(folder)
     outside = image(tmp_path / "outside.png")
@@ -51,7 +51,7 @@ def test_a_image_is_found_from_wherever_one_looks(tmp_path: Path, given: str) ->
         assert opened.image_path(EditKey("beta", "s1")) != outside
 
 
-def test_what_is_looked_up_goes_by_an_index(tmp_path: Path) -> None:
+def test_lookups_use_an_index(tmp_path: Path) -> None:
     with RunLookup(write_run(tmp_path)) as run:
         plan = run._connection.execute(
             "EXPLAIN QUERY PLAN SELECT * FROM edits CROSS JOIN verdicts ON edit = edits.id WHERE sample IN ('s1')"
@@ -59,7 +59,7 @@ def test_what_is_looked_up_goes_by_an_index(tmp_path: Path) -> None:
     assert "USING INDEX verdicts_once" in plan[1][3]
 
 
-def test_what_has_come_since(tmp_path: Path) -> None:
+def test_new_answers_are_noticed(tmp_path: Path) -> None:
     folder = write_run(tmp_path)
     with RunLookup(folder) as run:
         before, count = run.data_version(), run.count_verdicts()

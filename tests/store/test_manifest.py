@@ -17,7 +17,7 @@ def test_the_first_field_that_differs_is_named() -> None:
         )
 
 
-def test_what_was_not_stored_is_not_compared() -> None:
+def test_unstored_values_are_not_compared() -> None:
     def unexpected(*_: object) -> str:
         raise AssertionError
 

@@ -118,7 +118,7 @@ def test_names_among_ancestors_and_in_the_manifest_change_too(run: Path) -> None
         assert list(store.manifest["stopping"]["models"]) == ["New", "Careful"]
 
 
-def test_a_removed_model_is_gone_and_can_come_back(
+def test_a_removed_model_can_be_added_again(
     run: Path, miniature: Path, edits: list[Path], spec: str, server: FakeServer
 ) -> None:
     refused = creval("remove", run, "Keeper")

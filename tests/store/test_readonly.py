@@ -35,7 +35,7 @@ def test_texts_are_counted_once_each(tmp_path: Path) -> None:
     assert held.texts == {("judge", "writer", "a"): 2}
 
 
-def test_where_there_is_nothing_nothing_is_made(tmp_path: Path) -> None:
+def test_reading_a_missing_folder_creates_nothing(tmp_path: Path) -> None:
     folder = tmp_path / "none"
     assert read_stored_texts(folder) == ({}, {})
     assert not folder.exists()

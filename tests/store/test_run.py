@@ -16,14 +16,14 @@ from creval.core.verdict import Verdict, VerdictStatus
 from creval.store import Run, RunWriter, open_run
 
 
-def test_what_is_no_run_gets_a_sentence(tmp_path: Path) -> None:
+def test_folders_that_are_no_runs_are_errors(tmp_path: Path) -> None:
     with pytest.raises(CrevalError, match="does not exist"):
         open_run(tmp_path / "absent")
     with pytest.raises(CrevalError, match=r"is not a run: it contains no creval\.db"):
         open_run(tmp_path)
 
 
-def test_a_run_is_read_wherever_it_is_moved(miniature_run: Path, tmp_path: Path) -> None:
+def test_a_moved_run_is_read(miniature_run: Path, tmp_path: Path) -> None:
     moved = tmp_path / "a b & ü?#%.d"
     shutil.copytree(miniature_run, moved)
     with open_run(moved) as run:

@@ -47,7 +47,7 @@ def fill(store: RunWriter) -> None:
         store.put_replies([(ask, reply, [Verdict("IF/1", VerdictStatus.ANSWERED, 1.0, "Yes", "it is")])])
 
 
-def test_everything_comes_back_as_it_was(tmp_path: Path) -> None:
+def test_everything_is_read_back_unchanged(tmp_path: Path) -> None:
     with RunWriter(tmp_path) as store:
         fill(store)
     with open_run(tmp_path) as run:
@@ -75,7 +75,7 @@ def test_the_command_line_of_sqlite_reads_it(tmp_path: Path) -> None:
     connection.close()
 
 
-def test_what_is_answered_stays_and_what_is_open_can_be_answered(tmp_path: Path) -> None:
+def test_answers_are_final_and_open_questions_can_be_answered(tmp_path: Path) -> None:
     def put(status: VerdictStatus, value: float | None) -> None:
         with RunWriter(tmp_path) as store, store.transaction():
             verdict = Verdict("IF/1", status, value, "so")
@@ -96,7 +96,7 @@ def test_what_is_answered_stays_and_what_is_open_can_be_answered(tmp_path: Path)
     assert value() == 0.0
 
 
-def test_what_a_judge_has_answered_and_what_it_cost(tmp_path: Path) -> None:
+def test_answers_and_costs_of_a_judge(tmp_path: Path) -> None:
     with RunWriter(tmp_path) as store:
         fill(store)
         with store.transaction():
@@ -111,7 +111,7 @@ def test_what_a_judge_has_answered_and_what_it_cost(tmp_path: Path) -> None:
         assert store.total_cost == pytest.approx(0.26), "replies stay, because they were paid for"
 
 
-def test_edits_come_back_as_they_were_put(tmp_path: Path) -> None:
+def test_edits_are_read_back_unchanged(tmp_path: Path) -> None:
     seen = {"edit": FileStamp("abc", 12, 34)}
     edit = Edit(KEY, EditStatus.DONE, Path("a.png"), "", (EditKey("A", "s", 1),), {"plan": 1}, seen)
     with RunWriter(tmp_path) as store, store.transaction():
@@ -136,7 +136,7 @@ def test_several_voices_are_kept_and_reduced_when_read(tmp_path: Path) -> None:
         assert len(list(run.answers())) == 3
 
 
-def test_what_raises_is_taken_back(tmp_path: Path) -> None:
+def test_a_failed_transaction_is_rolled_back(tmp_path: Path) -> None:
     with RunWriter(tmp_path) as store:
         fill(store)
         bad: list[tuple[CallKey, Reply, list[Verdict]]] = [
@@ -153,7 +153,7 @@ def _overwrite(store: RunWriter, replies: list[tuple[CallKey, Reply, list[Verdic
     store.put_replies(replies)
 
 
-def test_text_that_is_no_text_is_kept_as_far_as_it_goes(tmp_path: Path) -> None:
+def test_invalid_text_is_stored_as_far_as_possible(tmp_path: Path) -> None:
     with RunWriter(tmp_path) as store:
         fill(store)
         with store.transaction():
@@ -273,7 +273,7 @@ def _put(store: RunWriter, key: EditKey, *replies: tuple[CallKey, Reply, list[Ve
         store.put_replies([reply])
 
 
-def test_writing_goes_on_while_somebody_reads(tmp_path: Path) -> None:
+def test_writing_continues_during_reads(tmp_path: Path) -> None:
     with RunWriter(tmp_path) as store:
         fill(store)
         verdicts = [Verdict(f"IF/{n}", VerdictStatus.ANSWERED, 1.0) for n in (1, 2)]
@@ -323,7 +323,7 @@ def test_folders_that_cannot_be_written_get_a_sentence(tmp_path: Path) -> None:
         RunWriter(tmp_path / "file" / "run")
 
 
-def test_a_disk_that_cannot_be_written_is_said_with_the_folder(tmp_path: Path) -> None:
+def test_an_unwritable_disk_is_reported_with_the_folder(tmp_path: Path) -> None:
     def write() -> None:
         with RunWriter(tmp_path / "run") as store:
             store.execute("PRAGMA query_only = ON")

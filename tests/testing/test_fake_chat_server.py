@@ -63,7 +63,7 @@ def test_a_bare_answer_with_its_probabilities() -> None:
     assert {option["token"] for option in place["top_logprobs"]} == {"Yes", "No"}
 
 
-def test_what_is_never_answered() -> None:
+def test_phrases_that_are_never_answered() -> None:
     asked = body(get_scale("yes/no"))
     choice = FakeServer(skipped_phrase="it Q2").build_reply(asked, parse_chat_request(asked))["choices"][0]
     assert list(json.loads(choice["message"]["content"])) == ["Q1"]

@@ -54,7 +54,7 @@ def test_a_folder_that_all_commands_take(tmp_path: Path) -> None:
     assert {entry["kind"] for entry in kinds["quality_check_questions"]} == {"artefact"}
 
 
-def test_what_is_written_is_read_again(tmp_path: Path) -> None:
+def test_a_built_benchmark_is_read_back(tmp_path: Path) -> None:
     build_touchstone(tmp_path / "bench", 9, 7, edits=tmp_path / "edits")
     expected = make_samples(9, 7)
     found = read_touchstone_samples(tmp_path / "bench")
@@ -74,7 +74,7 @@ def test_other_files_carry_no_scene(content: bytes) -> None:
     assert read_scene(content) is None
 
 
-def test_a_scene_that_somebody_wrote_is_not_believed(tmp_path: Path) -> None:
+def test_forged_scene_metadata_is_not_used(tmp_path: Path) -> None:
     from PIL.PngImagePlugin import PngInfo
 
     for text in ("[]", "{", '{"kind": "dragon"}', '{"kind": "cat", "colour": "red"}', "[" * 9999):
@@ -84,7 +84,7 @@ def test_a_scene_that_somebody_wrote_is_not_believed(tmp_path: Path) -> None:
         assert read_scene((tmp_path / "x.png").read_bytes()) is None
 
 
-def test_nothing_is_overwritten(tmp_path: Path) -> None:
+def test_existing_files_are_not_overwritten(tmp_path: Path) -> None:
     (tmp_path / "mine.txt").write_text("mine")
     with pytest.raises(CrevalError, match="not empty"):
         build_touchstone(tmp_path, 1, 0)

@@ -102,7 +102,7 @@ def test_pixel_sees_nothing_but_pixels(drawn: Path, tmp_path: Path) -> None:
     assert silent == [["not applicable"] * len(questions)]
 
 
-def test_what_pixel_cannot_tell_it_does_not_guess(drawn: Path, miniature: Path) -> None:
+def test_the_pixel_judge_does_not_guess(drawn: Path, miniature: Path) -> None:
     ours = [encode_image(drawn / "bench" / "image" / "t0001.png")] * 2
     others = [encode_image(miniature / "bench" / "image" / "mini_001.png")] * 2
     known = "Is the picture disturbed by noise?"
@@ -111,7 +111,7 @@ def test_what_pixel_cannot_tell_it_does_not_guess(drawn: Path, miniature: Path) 
     assert YES_NO.parse_answer("not applicable")[1] is None
 
 
-def test_noise_comes_at_the_given_rates_and_is_the_same_again(drawn: Path) -> None:
+def test_noise_has_the_given_rates_and_is_reproducible(drawn: Path) -> None:
     images = [encode_image(drawn / "bench" / "image" / "t0001.png")] * 2
     source = read_scene(images[0].content)
     assert source is not None

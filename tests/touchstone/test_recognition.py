@@ -72,7 +72,7 @@ def by(answers: list[Judged], what: str) -> Iterator[tuple[str, list[Judged]]]:
         yield name, [one for one in answers if getattr(one, what) == name]
 
 
-def test_pixels_tell_almost_everything() -> None:
+def test_the_pixel_judge_is_almost_always_right() -> None:
     answers = [one for number in range(1, 10) for one in judged(4321, number)]
     for metric, some in by(answers, "metric"):
         sensitivity, specificity = rates(some)
@@ -82,7 +82,7 @@ def test_pixels_tell_almost_everything() -> None:
 
 
 @pytest.mark.study
-def test_pixels_tell_almost_everything_about_200_samples() -> None:
+def test_the_pixel_judge_is_almost_always_right_on_200_samples() -> None:
     """Print the table in docs/benchmarks/touchstone.md."""
     parts = parallel_map(partial(judged, 987654), range(1, 201))
     answers = [one for part in parts for one in part]
@@ -140,7 +140,7 @@ def test_every_style(style: str) -> None:
         assert (seen.colour, seen.backdrop, seen.extras) == ("red", "blue", scene.extras), style
 
 
-def test_two_panels_and_words_that_it_does_not_know() -> None:
+def test_two_panels_and_unknown_words() -> None:
     seen = recognise_scene(draw_scene(replace(PLAIN, panels=2, text="THE END"))).scene
     assert (seen.panels, seen.kind, seen.colour, seen.text) == (2, "cat", "red", "THE END")
     assert recognise_scene(draw_scene(replace(PLAIN, text="SOMETHING"))).scene.text == UNREADABLE_TEXT
@@ -160,7 +160,7 @@ def test_other_images_fit_badly() -> None:
         assert not recognise_scene(image).is_recognised
 
 
-def test_what_is_not_in_the_vocabulary_is_not_taken_for_what_is() -> None:
+def test_unknown_content_is_not_recognised() -> None:
     image = draw_scene(PLAIN)
     assert recognise_scene(image).is_recognised
     grey = image.convert("L").convert("RGB")

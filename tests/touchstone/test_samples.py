@@ -64,7 +64,7 @@ def test_questions_are_enough_of_both_kinds_and_weighted() -> None:
     assert weights == {1, 2, 3}
 
 
-def test_the_words_of_a_question_lead_back_to_it() -> None:
+def test_questions_are_parsed_from_their_text() -> None:
     for sample in SAMPLES:
         for asked in (entry for several in sample.questions.values() for entry in several):
             assert parse_check(asked.check.text) == asked.check
@@ -116,7 +116,7 @@ def test_an_editor_does_the_same_again_and_another_seed_something_else() -> None
         assert (first == other) == (editor in ("faithful", "lazy"))
 
 
-def test_what_is_absent_is_not_kept_and_not_well_drawn() -> None:
+def test_absent_objects_are_neither_kept_nor_well_drawn() -> None:
     cat = Scene("cat", "red", extras=(Extra("hat", "blue"),), others=(SmallObject("star", "red", "top"),))
     owl = Scene("owl", "red")
     for check in (
@@ -135,7 +135,7 @@ def test_what_is_absent_is_not_kept_and_not_well_drawn() -> None:
         assert not check.answer(cat, owl), check
 
 
-def test_what_a_style_hides_is_not_there() -> None:
+def test_properties_hidden_by_a_style_are_absent() -> None:
     sketch = Scene("cat", "red", style="pencil sketch", text="HELLO")
     assert not Check("colour", ("cat", "red")).answer(sketch, sketch)
     assert not Check("material", ("cat", "gold")).answer(sketch, Scene("cat", "red", "gold", style="blueprint"))

@@ -34,13 +34,19 @@ class PublishedSeries:
 class PublishedScores:
     """Published numbers comparable with a run's scores. `matched` maps the run's models to published ones.
 
-    `subsets` are the subsets with published numbers. It is empty if the numbers are of the whole benchmark.
+    <<<<<<< HEAD
+        `subsets` are those of the published numbers, empty if they are of the whole benchmark. `judge` is the published
+        judge that is also the run's, or the first one, or empty if no judge gave the numbers.
+    =======
+        `subsets` are the subsets with published numbers. It is empty if the numbers are of the whole benchmark.
+    >>>>>>> main
     """
 
     publication: Publication
     series: tuple[PublishedSeries, ...]
     matched: Mapping[str, str]
     subsets: tuple[str, ...]
+    judge: str = ""
 
     def in_groups(self, groups: Sequence[tuple[str, str]]) -> list[PublishedSeries]:
         """Return the series with a value in one of these groups (pairs of a level and a group)."""
@@ -86,7 +92,14 @@ def find_published_scores(run: Run, card: Scorecard) -> PublishedScores:
     series = tuple(_iter_series(publication, values, matched))
     if not series:
         raise CrevalError(f"no numbers are published for the metrics of this run: {', '.join(columns)}.")
-    return PublishedScores(publication, series, matched, subsets)
+    judges = [judge for judge in dict.fromkeys(one.judge for one in series) if judge]
+    own_judge = _letters(str(run.manifest["judge"] or ""))
+    same = [judge for judge in judges if _letters(judge) in own_judge]
+    return PublishedScores(publication, series, matched, subsets, (*same, *judges, "")[0])
+
+
+def _letters(text: str) -> str:
+    return "".join(filter(str.isalnum, text.casefold()))
 
 
 def _other_names(run: Run, model: str) -> list[str]:

@@ -43,6 +43,7 @@ stdout_to_stderr = SharedContext(lambda: contextlib.redirect_stdout(sys.stderr))
 
 
 _PARENT_CHECK_SECONDS = 2.0  # between checks that the parent process is alive
+_MIN_ITEMS_FOR_POOL = 16  # for fewer items, the start of the processes takes longer than they save
 ItemT = TypeVar("ItemT")
 ResultT = TypeVar("ResultT")
 
@@ -75,7 +76,11 @@ def _exit_with_parent(parent: int) -> None:
 
 
 def parallel_map(function: Callable[[ItemT], ResultT], items: Iterable[ItemT]) -> Iterator[ResultT]:
-    """Yield `function(item)` for each item in order, computed in several processes."""
+    """Yield `function(item)` for each item in order, computed in several processes if there are many items."""
+    items = list(items)
+    if len(items) < _MIN_ITEMS_FOR_POOL:
+        yield from map(function, items)
+        return
     pool = spawn_process_pool(usable_cpu_count())
     try:
         yield from pool.map(function, items, chunksize=4)

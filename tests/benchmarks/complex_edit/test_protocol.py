@@ -158,7 +158,7 @@ def many(models: int = 2, images: int = 12) -> ScoreTable:
     )
 
 
-def test_the_complexities_of_a_image_are_drawn_together() -> None:
+def test_the_complexities_of_an_image_are_drawn_together() -> None:
     table = many()
     together = build_scorecard(table, resamples=800)
     apart = build_scorecard(replace(table, clusters=np.arange(table.values.shape[1])), resamples=800)
@@ -323,7 +323,7 @@ def test_a_file_that_is_missing_or_left_over(folder: Path, tmp_path: Path) -> No
     assert time.process_time() - start < 2, "the number in a file name must not cause a loop of that length"
 
 
-def test_a_folder_whose_name_looks_like_a_pattern(folder: Path) -> None:
+def test_a_folder_name_with_pattern_characters(folder: Path) -> None:
     other = folder.rename(folder.with_name("Complex[1] *"))
     assert len(open_benchmark(other).dataset.samples) == 3 * (5 + 2)
 
@@ -488,7 +488,7 @@ def test_rows_as_files(tmp_path: Path) -> None:
     assert found.match_edit_file("C2/0007").sample == "built/C2/0007"  # type: ignore[union-attr]
 
 
-def test_what_is_dropped_is_left_out_without_a_word(tmp_path: Path) -> None:
+def test_dropped_items_are_left_out_without_an_issue(tmp_path: Path) -> None:
     folder = write_rows(tmp_path)
     first, second = (folder / "built" / f"{name}.json" for name in ("0000", "0007"))
     content = json.loads(first.read_text())

@@ -302,7 +302,7 @@ def test_images_are_found_anywhere_inside(tmp_path: Path) -> None:
     assert all(source is not None and source.is_file() for source in sources)
 
 
-def test_boxes_from_cocos_annotations_in_a_image_of_another_size(tmp_path: Path) -> None:
+def test_boxes_from_cocos_annotations_in_an_image_of_another_size(tmp_path: Path) -> None:
     bench = write_release(tmp_path / "bench", each=1)
     entries = json.loads((bench / "data/instructions/three-chain/final_update_v2.json").read_text())
     (key,) = entries

@@ -33,7 +33,7 @@ def test_a_reference_of_no_is_met_by_no() -> None:
     assert PROTOCOL.score(SAMPLE, asked, {"IF/1": 0.0, "IF/2": 0.0})["IF"].value == 50
 
 
-def test_what_is_unanswered_leaves_the_denominator() -> None:
+def test_unanswered_questions_are_excluded_from_the_denominator() -> None:
     scores = PROTOCOL.score(SAMPLE, VC, {"VC/1": None, "VC/2": 0.0, "VC/3": 1.0})
     assert scores["VC"] == Score(100 / 3, 2, 3)
     assert PROTOCOL.score(SAMPLE, VC, dict.fromkeys(["VC/1", "VC/2", "VC/3"]))["VC"].value is None
@@ -51,7 +51,7 @@ def test_strictly_the_reference_counts_as_released() -> None:
     assert PROTOCOL.score(SAMPLE, asked, values, strict=True)["VC"] == Score(100 / 3, 3, 3)
 
 
-def test_what_was_never_asked_is_not_scored_even_strictly() -> None:
+def test_unasked_questions_are_not_scored_even_strictly() -> None:
     for strict in (False, True):
         scores = PROTOCOL.score(SAMPLE, VC, {"VC/1": 1.0}, strict=strict)
         assert scores["VC"] == Score(100.0, 1, 3)

@@ -75,7 +75,7 @@ def test_malformed_choices_and_weights_are_repaired(tmp_path: Path) -> None:
     ]
 
 
-def test_what_cannot_be_repaired_is_a_problem_and_stays(tmp_path: Path) -> None:
+def test_unrepairable_questions_are_problems_and_stay(tmp_path: Path) -> None:
     block = [item(text="One?"), item(text="Two?", question_id="Q2")]
     benchmark = open_benchmark(
         write(

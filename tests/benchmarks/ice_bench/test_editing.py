@@ -90,7 +90,7 @@ def tasks(benchmark: Benchmark, out: Path) -> dict[EditStatus, set[str]]:
         ("command:sh -c 'cp {source} {output}' {mask}", REFERRED | CREATING),
     ],
 )
-def test_who_cannot_be_given_it_does_not_support_it(
+def test_editors_that_cannot_take_all_inputs_do_not_support_the_task(
     benchmark: Benchmark, tmp_path: Path, editor: str | Callable[..., Any], unable: set[str]
 ) -> None:
     """Unsupported tasks are known before the first call."""
@@ -109,7 +109,7 @@ def test_who_cannot_be_given_it_does_not_support_it(
     assert "Repeat the command" not in notes
 
 
-def test_what_an_editor_finds_out_that_it_does_not_support_is_not_missing(
+def test_edits_reported_as_unsupported_are_not_missing(
     benchmark: Benchmark, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     edit = FunctionEditor.edit
@@ -125,14 +125,14 @@ def test_what_an_editor_finds_out_that_it_does_not_support_is_not_missing(
     assert edited.share_missing == 0
 
 
-def test_elsewhere_it_is_left_out_and_said(benchmark: Benchmark, tmp_path: Path) -> None:
+def test_other_benchmarks_leave_the_input_out_with_a_note(benchmark: Benchmark, tmp_path: Path) -> None:
     other = replace(benchmark, dataset=replace(benchmark.dataset, requires_all_inputs=False))
     edited = run_of(other, turned, tmp_path / "M").run()
     assert edited.statuses == {"done": 31}
     assert sum("use the instruction alone" in note for note in edited.notes) == 2
 
 
-def test_nothing_is_planned_for_what_is_not_supported(benchmark: Benchmark, tmp_path: Path) -> None:
+def test_unsupported_samples_get_no_plan(benchmark: Benchmark, tmp_path: Path) -> None:
     use = StrategyOptions("reasoned", reasoner="openai:gpt-4o")
     run = run_of(benchmark, turned, tmp_path / "M", use)
     calls = {made.role: made.calls for made in run.estimate()}
@@ -149,7 +149,7 @@ def renamed(release: Path, *names: str) -> Benchmark:
     return open_benchmark(release)
 
 
-def test_an_id_that_is_no_file_name_holds_nobody_up(tmp_path: Path) -> None:
+def test_ids_that_are_no_file_names_are_skipped(tmp_path: Path) -> None:
     names = ("../../../evil", "x" * 250, "..", "nul\0", ".hid", "a/.b/c")
     benchmark = renamed(write_release(tmp_path / "ICE", each=1), *names)
     problems = [f.location for f in benchmark.dataset.issues if f.rule == "id is not a file name"]
@@ -164,7 +164,7 @@ def test_an_id_that_is_no_file_name_holds_nobody_up(tmp_path: Path) -> None:
     assert len(list((tmp_path / "out" / "M").glob("*.png"))) == 25 - unable
 
 
-def test_what_was_made_is_found_by_its_id(tmp_path: Path) -> None:
+def test_edits_are_found_by_their_ids(tmp_path: Path) -> None:
     """Ids are also unambiguous if they look like a path, the draw of another id, or the end of another id."""
     names = ("x/a", "y/a", "a", "a--2", "z/b--1", "b", "c d|é")
     benchmark = renamed(write_release(tmp_path / "ICE", each=1), *names)
@@ -200,7 +200,7 @@ def test_images_in_a_folder_inside(tmp_path: Path) -> None:
     assert found.unmatched_files == [f"{tmp_path}/M/images/z.png"]
 
 
-def test_what_the_benchmark_lacks_is_not_unsupported(tmp_path: Path) -> None:
+def test_missing_inputs_of_the_benchmark_are_not_unsupported(tmp_path: Path) -> None:
     """They would count as 0. One item's source is missing, and another's mask, which the editor does not take."""
     release = write_release(tmp_path / "ICE", each=1)
     samples = {sample.tags["task"]: sample for sample in open_benchmark(release).dataset.samples}

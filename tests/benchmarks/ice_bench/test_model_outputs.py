@@ -57,7 +57,7 @@ def test_a_model_in_either_layout(tmp_path: Path, listed: bool) -> None:
         assert edit.status is EditStatus.DONE or edit.reason.endswith(f"of unsupported.txt: {name}")
 
 
-def test_paths_are_taken_from_wherever_they_end_in_the_folder(tmp_path: Path) -> None:
+def test_paths_are_matched_by_their_ends_in_the_folder(tmp_path: Path) -> None:
     """The authors' paths are relative to their working directory, and the folder may have been renamed."""
     made = folder(
         tmp_path / "renamed",
@@ -154,7 +154,7 @@ def test_by_id_in_a_folder_inside_with_draws(tmp_path: Path) -> None:
         ("", ""),
     ],
 )
-def test_what_is_not_supported_by_any_name(tmp_path: Path, words: str, ids: str) -> None:
+def test_unsupported_tasks_by_all_kinds_of_names(tmp_path: Path, words: str, ids: str) -> None:
     made = folder(tmp_path, unsupported=words)
     edits = read_model_outputs(made, SAMPLES)
     assert "".join(edits) == ids
@@ -168,7 +168,7 @@ def test_a_name_that_is_no_task(tmp_path: Path) -> None:
         read_model_outputs(made, SAMPLES)
 
 
-def test_a_image_of_what_is_not_supported(tmp_path: Path) -> None:
+def test_an_image_of_what_is_not_supported(tmp_path: Path) -> None:
     made = folder(tmp_path, "a.png", listed={"a": "a.png", "b": "b.png"}, unsupported="5\n26\n")
     with pytest.raises(CrevalError, match=r"names an image of 'a', but the sample is declared unsuppor"):
         read_model_outputs(made, SAMPLES)

@@ -137,7 +137,7 @@ def test_colours_count_as_the_paper_says_and_not_as_the_code(cards: tuple[Scorec
         assert (ours(cards[1], cell) or 0.0) < (cell.value or 0.0) - 0.05
 
 
-def test_what_is_not_supported_counts_zero_in_its_group(cards: tuple[Scorecard, Scorecard]) -> None:
+def test_unsupported_tasks_count_zero_in_their_group(cards: tuple[Scorecard, Scorecard]) -> None:
     """OminiControl supports four of the five controllable tasks."""
     card, raw = cards[0], raw_metrics()
     four = [raw["OminiControl", number]["aesthetic"] / 10 for number in range(24, 28)]
@@ -170,7 +170,7 @@ def test_raw_metrics_as_the_supplement_prints_them(tmp_path: Path) -> None:
     assert card.cell("OminiControl", "pose", *group).value is None
 
 
-def test_what_the_paper_says_of_sources_is_not_what_it_prints() -> None:
+def test_the_papers_claims_about_sources_contradict_its_tables() -> None:
     found = {
         cell.model: cell.value or 0.0
         for cell in printed()
@@ -191,7 +191,7 @@ def largest(task: int, metric: str) -> str:
     return max(of, key=lambda model: of[model])
 
 
-def test_the_papers_words_against_its_tables() -> None:
+def test_the_papers_statements_against_its_tables() -> None:
     """These are the statements in docs/benchmarks/ice-bench.md."""
     style, subject = (
         cell.value

@@ -51,7 +51,7 @@ def item(task: Task, *, mask: bool = False, references: int = 0) -> Sample:
 
 
 @pytest.mark.parametrize("task", TASKS.values(), ids=lambda task: str(task.number))
-def test_what_is_asked_and_measured_of_each_task(task: Task) -> None:
+def test_questions_and_measurements_of_each_task(task: Task) -> None:
     probes = PROTOCOL.probes(item(task, references=1))
     assert [probe.id for probe in probes] == list(MEASURED[task.number])
     for probe in probes:
@@ -71,7 +71,7 @@ def test_each_dimension_rests_on_probes_of_its_own(task: Task) -> None:
         assert [name for name, score in found.items() if score.value is not None] == [dimension]
 
 
-def test_what_a_measurement_rests_on() -> None:
+def test_the_inputs_of_measurements() -> None:
     probes = PROTOCOL.probes(item(TASKS["Virtual Try On"], mask=True, references=2))
     basis = {p.id: dict(p.parameters) for p in probes if isinstance(p, Measurement)}
     assert basis["clip_cap"] == {"caption": "a red hat"}
@@ -102,7 +102,7 @@ def test_the_judge_sees_source_edit_mask_and_references_in_this_order(
     assert [PROTOCOL.credit(asked, value) for value in (1.0, 0.0)] == [1.0, 0.0]
 
 
-def test_the_texts_say_alike_what_may_not_change_and_how_images_are_named() -> None:
+def test_the_prompts_agree_on_unchanged_parts_and_image_names() -> None:
     names = ("ice_plain", "ice_mask", "ice_references", "ice_mask_references")
     texts = {name: load_prompt(name).text for name in names}
     for name, text in texts.items():
@@ -159,7 +159,7 @@ def test_a_sample_by_hand(name: str, dimensions: Mapping[str, float], score: flo
     assert [found[name].total > 0 for name in ("AES", "CTRL")] == [True, "CTRL" in dimensions]
 
 
-def test_what_is_missing_leaves_no_score_and_is_counted() -> None:
+def test_missing_values_give_no_score_and_are_counted() -> None:
     sample = item(TASKS["Color Editing"])
     values: dict[str, float | None] = {name: RAW[name] for name in EDITED}
     found = PROTOCOL.score(sample, PROTOCOL.probes(sample), values | {QA_METRIC: None})
@@ -216,7 +216,7 @@ def test_the_narrower_weights_count_in_any_order() -> None:
     assert scored(alone, "Text-to-Image Creating")["score"] == pytest.approx(0.6)
 
 
-def test_what_weighs_nothing_can_be_missing() -> None:
+def test_values_of_weight_zero_can_be_missing() -> None:
     sample = item(TASKS["Face Swap"])
     values = {name: value for name, value in RAW.items() if name != "face"}
     assert PROTOCOL.score(sample, (), values)["score"] == (None, 6, 7)

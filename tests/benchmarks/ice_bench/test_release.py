@@ -80,7 +80,7 @@ def test_tasks_in_every_spelling(given: str, number: int) -> None:
     assert task.number == number
 
 
-def test_a_name_can_stand_for_several_tasks() -> None:
+def test_a_name_can_select_several_tasks() -> None:
     assert [task.number for task in find_tasks("local editing")] == list(range(17, 23))
     assert [task.number for task in find_tasks("No-ref Image Editing")] == list(range(5, 28))
     assert [task.number for task in find_tasks("31")] == [31]
@@ -94,12 +94,12 @@ def test_a_name_can_stand_for_several_tasks() -> None:
     ("given", "numbers"),
     [("2-4", [2, 3, 4]), (" 17 \u2013 22 ", [*range(17, 23)]), ("5-5", [5]), ("1-31", [*range(1, 32)])],
 )
-def test_numbers_stand_for_tasks_and_so_do_ranges(given: str, numbers: list[int]) -> None:
+def test_numbers_and_ranges_select_tasks(given: str, numbers: list[int]) -> None:
     assert [task.number for task in find_tasks(given)] == numbers
 
 
 @pytest.mark.parametrize("given", ["0", "32", "4-2", "29-32", "3.1", "1_2", "2/4", "-3", "1-2-3"])
-def test_other_numbers_stand_for_none(given: str) -> None:
+def test_other_numbers_select_no_task(given: str) -> None:
     with pytest.raises(CrevalError, match="no task"):
         find_tasks(given)
 
@@ -141,7 +141,7 @@ def test_images_are_found_however_they_are_named(tmp_path: Path, inside: str, st
         ("realistic drawing", None),
     ],
 )
-def test_a_source_is_real_by_that_word(tmp_path: Path, said: str, kind: str | None) -> None:
+def test_the_word_real_marks_real_sources(tmp_path: Path, said: str, kind: str | None) -> None:
     path = write_release(tmp_path, each=1) / "dataset" / "data.jsonl"
     entries = [json.loads(line) for line in path.read_text().splitlines()]
     lines = [json.dumps({**entry, "SourceImageType": said}) for entry in entries]
@@ -185,7 +185,7 @@ Change = Callable[[dict[str, Any]], object]
         (COLOR, lambda e: e.update(ItemID="c" * 241), "id is not a file name", True),
     ],
 )
-def test_what_is_wrong_in_an_item_is_found(small: Path, task: Any, change: Change, rule: str, kept: bool) -> None:
+def test_faulty_items_are_found(small: Path, task: Any, change: Change, rule: str, kept: bool) -> None:
     lines = read_lines(small / "dataset" / "data.jsonl")
     entry = next(line for line in lines if line["Task"] == task.release_name)
     change(entry)
@@ -236,7 +236,7 @@ def test_references_may_be_empty_where_none_is_needed(small: Path, tmp_path: Pat
     assert sample.references == ()
 
 
-def test_one_reference_may_stand_without_a_list(small: Path, tmp_path: Path) -> None:
+def test_a_single_reference_needs_no_list(small: Path, tmp_path: Path) -> None:
     lines = read_lines(small / "dataset" / "data.jsonl")
     for line in lines:
         line["ReferenceImages"] = "".join(line["ReferenceImages"])
@@ -247,7 +247,7 @@ def test_one_reference_may_stand_without_a_list(small: Path, tmp_path: Path) -> 
     assert dataset.issues == ()
 
 
-def test_a_prompt_stands_in_for_a_caption_that_is_missing(small: Path, tmp_path: Path) -> None:
+def test_a_missing_caption_is_replaced_by_the_prompt(small: Path, tmp_path: Path) -> None:
     lines = read_lines(small / "dataset" / "data.jsonl")[:1]
     lines[0]["TargetCaption"] = ""
     write_lines(tmp_path / "data.jsonl", lines)

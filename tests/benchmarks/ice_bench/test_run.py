@@ -44,7 +44,7 @@ def test_a_face_that_the_reference_lacks_leaves_the_mean(made: tuple[Path, Judge
     assert sum(cell.total for cell in cells) == 6
 
 
-def test_what_was_asked_of_whom(made: tuple[Path, JudgeSummary]) -> None:
+def test_questions_per_model(made: tuple[Path, JudgeSummary]) -> None:
     run, done = made
     assert done.statuses == {"Everything": {"answered": 66}}
     assert set(done.missing_edits) == {"Painter", "Steered"}

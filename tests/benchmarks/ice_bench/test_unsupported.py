@@ -59,7 +59,7 @@ def test_on_what_all_models_support(made: tuple[Path, JudgeSummary]) -> None:
         assert mine.cell("Painter", "score").value == papers.cell("Painter", "AES").value
 
 
-def test_what_nobody_supports_counts_in_a_limited_run_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unsupported_samples_count_in_a_limited_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     release = write_release(tmp_path / "ICE")
     edits = write_edits(release, tmp_path / "M", supports=lambda task: task.number == 1)
     monkeypatch.setattr(gauging, "open_image_metrics", made_of)
@@ -72,7 +72,7 @@ def test_what_nobody_supports_counts_in_a_limited_run_too(tmp_path: Path, monkey
     assert card.cell("M", "score").value == pytest.approx(own / 31)
 
 
-def test_what_a_model_comes_to_support_is_asked_about(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_newly_supported_samples_are_judged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A stored status `unsupported` is replaced if the folder later has an image, or lacks one without declaring it."""
     release = write_release(tmp_path / "ICE", each=1)
     edits = write_edits(release, tmp_path / "M", supports=lambda task: task.number == 1)
@@ -124,7 +124,7 @@ def part(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root / "run"
 
 
-def test_what_is_not_supported_makes_no_score_alone(part: Path) -> None:
+def test_unsupported_samples_alone_give_no_score(part: Path) -> None:
     """A model without a score for any supported sample has no score, although unsupported samples count as 0."""
     with open_run(part) as run:
         card = score(run, resamples=100)
@@ -159,7 +159,7 @@ def test_zeros_for_what_is_not_supported_are_no_evidence(made: tuple[Path, Judge
     assert found.differences["task_group", "Global Editing", "AES"].samples == 0
 
 
-def test_what_could_be_measured_of_nobody_counts_against_nobody(tmp_path: Path) -> None:
+def test_dimensions_without_any_value_are_ignored(tmp_path: Path) -> None:
     """A dimension that could not be measured for any model in a task is ignored there.
 
     This holds for models that do not support the task, and for models without an image.

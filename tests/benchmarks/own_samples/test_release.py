@@ -69,7 +69,7 @@ def test_lines_of_json_can_nest(tmp_path: Path) -> None:
     ]
 
 
-def test_what_is_wrong_in_a_row_is_said_and_the_others_go_on(tmp_path: Path) -> None:
+def test_faulty_rows_are_reported_and_the_others_used(tmp_path: Path) -> None:
     table = [
         "id,source,instruction,mask,overall",
         "a,cat0.png,Make it red,,",

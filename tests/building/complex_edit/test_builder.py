@@ -71,7 +71,7 @@ def test_another_model_or_other_steps_are_refused(tmp_path: Path) -> None:
             complex_edit(images, bench, url, steps=3, retries=4)
 
 
-def test_what_is_kept_of_a_image_that_is_not_done_is_taken_off(tmp_path: Path) -> None:
+def test_an_estimate_subtracts_stored_replies_of_unfinished_images(tmp_path: Path) -> None:
     images, bench = draw_images(tmp_path / "images", 2), tmp_path / "bench"
     with serving(FakeServer(seed=4).app()) as url:
         before = complex_edit(images, bench, url, steps=3, retries=4).estimate()

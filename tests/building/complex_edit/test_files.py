@@ -13,7 +13,7 @@ from tests.building.chains_made import draw_images, rows
 EDIT: dict[str, object] = {"sequence": [], "compound": []}
 
 
-def test_a_row_lies_beside_its_image(tmp_path: Path) -> None:
+def test_a_row_is_stored_next_to_its_image(tmp_path: Path) -> None:
     images = draw_images(tmp_path / "images", 1)
     found = ComplexEditRows(tmp_path / "bench")
     assert (len(found), "p0.png" in found) == (0, False)
@@ -27,7 +27,7 @@ def test_a_row_lies_beside_its_image(tmp_path: Path) -> None:
     assert (len(again), "p0.png" in again) == (1, True)
 
 
-def test_numbers_stay_when_images_come(tmp_path: Path) -> None:
+def test_numbers_do_not_change_when_images_are_added(tmp_path: Path) -> None:
     images = draw_images(tmp_path / "images", 3)
     found = ComplexEditRows(tmp_path / "bench")
     assert found.assign_numbers(["b", "c"]) == {"b": 0, "c": 1}
@@ -45,7 +45,7 @@ def test_a_name_that_is_no_text_is_found_again(tmp_path: Path) -> None:
     assert "p\udcff.png" in ComplexEditRows(tmp_path / "bench")
 
 
-def test_what_is_no_row_gets_a_sentence(tmp_path: Path) -> None:
+def test_a_file_that_is_no_row_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "built").mkdir()
     (tmp_path / "built" / "0001.json").write_text(json.dumps([1]))
     with pytest.raises(CrevalError, match=r"0001\.json is not a row\. Delete it"):

@@ -59,7 +59,7 @@ def test_a_chain_of_two() -> None:
     assert all(name in said[0] for name in OPERATIONS)
 
 
-def test_what_breaks_a_rule_is_asked_for_again_with_the_reason() -> None:
+def test_texts_that_break_a_rule_are_requested_again_with_the_reason() -> None:
     made, said = write(
         sequence("Make the door red.", "Make Make Make Make"),
         sequence("Make the door red.", "Make the wall blue."),
@@ -94,7 +94,7 @@ def test_what_breaks_a_rule_is_asked_for_again_with_the_reason() -> None:
         ),
     ],
 )
-def test_what_is_never_accepted_ends_a_image(texts: list[str], reason: str) -> None:
+def test_texts_that_are_never_accepted_end_an_image(texts: list[str], reason: str) -> None:
     with pytest.raises(RetriesExhaustedError, match=reason):
         write(*texts)
 
@@ -106,7 +106,7 @@ def test_an_empty_reply_is_asked_for_again() -> None:
         write("", "", steps=1)
 
 
-def test_words_to_be_written_are_not_lost() -> None:
+def test_quoted_words_must_not_be_lost() -> None:
     step = {"operation": "Add Text", "instruction": 'Write "TEA" on the cup.'}
     made, _ = write(
         json.dumps([step, {"operation": "Change Color", "instruction": "Make the cup red."}]),
@@ -126,7 +126,7 @@ def test_a_prompt_of_ones_own(tmp_path: Path) -> None:
         pipeline.load_complex_edit_prompts(str(tmp_path))
 
 
-def test_what_a_image_is_expected_to_take() -> None:
+def test_the_expected_calls_of_an_image() -> None:
     calls = {stage.role: 0.0 for stage in pipeline.estimate_complex_edit_stages(8)}
     for stage in pipeline.estimate_complex_edit_stages(8):
         calls[stage.role] += stage.calls

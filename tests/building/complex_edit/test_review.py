@@ -55,7 +55,7 @@ def test_c1_is_the_first_atomic_edit_whichever_is_changed(built: Path) -> None:
     assert ComplexEditReview(built).count_undecided() == 14
 
 
-def test_what_is_dropped_goes_and_comes_back(built: Path) -> None:
+def test_dropped_items_are_removed_and_can_be_restored(built: Path) -> None:
     review, before = ComplexEditReview(built), samples(built)
     review.decide("0001", "compound/4", DROPPED, {})
     assert set(before) - set(samples(built)) == {"built/C4/0001"}
@@ -80,7 +80,7 @@ def test_what_is_dropped_goes_and_comes_back(built: Path) -> None:
         ("atomic/1", ACCEPTED, {"operation": "Paint"}),
     ],
 )
-def test_what_is_not_right_is_refused_and_nothing_changes(
+def test_invalid_decisions_are_refused_without_changes(
     built: Path, item: str, verdict: str, fields: dict[str, str]
 ) -> None:
     before = rows(built)
@@ -90,7 +90,7 @@ def test_what_is_not_right_is_refused_and_nothing_changes(
 
 
 @pytest.mark.parametrize("broken", ["{", "[]", '{"image": "a", "edit": {"sequence": [1]}}', "1"])
-def test_what_is_no_row_is_left_to_bench(built: Path, broken: str) -> None:
+def test_broken_rows_are_not_shown(built: Path, broken: str) -> None:
     (built / "built" / "1000.json").write_text(broken)
     review = ComplexEditReview(built)
     assert len(review.groups()) == 2
@@ -99,7 +99,7 @@ def test_what_is_no_row_is_left_to_bench(built: Path, broken: str) -> None:
         review.group("0001")
 
 
-def test_what_was_not_made_shorter_is_noted(built: Path) -> None:
+def test_instructions_that_were_not_simplified_have_a_note(built: Path) -> None:
     path = built / "built" / "0001.json"
     text = path.read_text()
     mark = '"before": '
@@ -107,7 +107,7 @@ def test_what_was_not_made_shorter_is_noted(built: Path) -> None:
     assert ComplexEditReview(built).group("0001").items[0].notes == ("not simplified: not accepted",)
 
 
-def test_what_contains_changed_words_is_looked_at_again(built: Path) -> None:
+def test_changed_steps_reopen_the_compounds_that_contain_them(built: Path) -> None:
     review = ComplexEditReview(built)
     for item in review.group("0001").items:
         review.decide("0001", item.id, ACCEPTED, {field.name: field.text for field in item.fields})
@@ -126,7 +126,7 @@ def test_what_contains_changed_words_is_looked_at_again(built: Path) -> None:
     assert [name for name, item in items.items() if item.notes] == ["compound/2", "compound/3", "compound/4"]
 
 
-def test_what_nobody_touched_stays_to_the_letter(built: Path) -> None:
+def test_unchanged_fields_keep_their_exact_text(built: Path) -> None:
     path = built / "built" / "0001.json"
     content = json.loads(path.read_text())
     content["edit"]["sequence"][1]["instruction"] = "Add a  red kite."

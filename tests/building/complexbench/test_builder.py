@@ -88,14 +88,14 @@ def test_the_writer_that_checks_itself_gets_a_warning(tmp_path: Path) -> None:
     assert not (tmp_path / "bench").exists()
 
 
-def test_where_no_image_suits_it_is_said_why(tmp_path: Path) -> None:
+def test_no_suitable_image_is_an_error_with_reasons(tmp_path: Path) -> None:
     annotated(tmp_path, [("cat",), ("cat", "cup", "vase")])
     (tmp_path / "images" / "000000000002.jpg").write_bytes(b"none")
     with pytest.raises(CrevalError, match=r"no image is suitable.*fewer than 3.*000000000002\.jpg"):
         complexbench(tmp_path, tmp_path / "bench", "http://127.0.0.1:1")
 
 
-def test_another_model_is_refused_before_anybody_looks(tmp_path: Path) -> None:
+def test_another_model_is_refused_before_detection(tmp_path: Path) -> None:
     annotated(tmp_path, FITTING[:1])
 
     def looks(_: Sequence[str]) -> Detections:
@@ -108,7 +108,7 @@ def test_another_model_is_refused_before_anybody_looks(tmp_path: Path) -> None:
             ComplexBenchBuilder(tmp_path / "images", tmp_path / "bench", roles, Settings(), looks)
 
 
-def test_what_people_do_meanwhile_stays(tmp_path: Path) -> None:
+def test_decisions_during_a_build_are_kept(tmp_path: Path) -> None:
     annotated(tmp_path, FITTING[:2])
     bench = tmp_path / "bench"
     with serving(FakeServer(seed=3).app()) as url:

@@ -45,7 +45,7 @@ def test_boxes_that_overlap_are_one_object(tmp_path: Path, images: dict[str, Pat
     assert len(COCO_CLASSES) == 80
 
 
-def test_a_image_is_looked_at_once_by_a_model(tmp_path: Path, images: dict[str, Path]) -> None:
+def test_an_image_is_looked_at_once_by_a_model(tmp_path: Path, images: dict[str, Path]) -> None:
     detector, bench = Detector(), tmp_path / "bench"
     first = detect_objects(bench, images, "some/model", detector.find)
     assert detect_objects(bench, images, "some/model", detector.find) == first
@@ -71,7 +71,7 @@ def test_a_damaged_file_gets_a_sentence(tmp_path: Path, images: dict[str, Path],
         detect_objects(bench, images, "some/model", Detector().find)
 
 
-def test_progress_is_told(tmp_path: Path, images: dict[str, Path]) -> None:
+def test_progress_is_reported(tmp_path: Path, images: dict[str, Path]) -> None:
     told: list[tuple[int, int]] = []
     detect_objects(tmp_path, images, "m", Detector().find, lambda *done: told.append(done))
     assert told[0] == (1, 2)

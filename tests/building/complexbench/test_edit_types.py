@@ -69,7 +69,7 @@ def test_any_types_are_drawn_at_most_as_often_as_they_are_given() -> None:
     assert any(not set(OBJECT) & set(three) for three in kinds), "no subset of the release is without an object"
 
 
-def test_a_pose_needs_somebody() -> None:
+def test_a_pose_needs_a_person_or_animal() -> None:
     types = ("pose", "color", "text")
     assert draw_any_types(types, ["cup"], "1") is None
     assert draw_any_types(types, ["dog"], "1") is not None

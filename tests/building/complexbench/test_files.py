@@ -20,7 +20,7 @@ def test_keys_are_numbers_where_names_are() -> None:
     assert image_key("9" * 30 + ".jpg") == "9" * 30, "too long for a number"
 
 
-def test_what_is_added_is_written_with_its_image(tmp_path: Path) -> None:
+def test_added_entries_are_written_with_their_image(tmp_path: Path) -> None:
     image = tmp_path / "000000000012.jpg"
     image.write_bytes(b"picture")
     steps, made = {"new_ins": "Add a kite.", "edit pair": []}, {"writer": "w"}

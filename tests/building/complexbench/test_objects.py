@@ -37,7 +37,7 @@ def test_a_crowd_is_more_than_two(tmp_path: Path) -> None:
         read_objects_by_filename(file)
 
 
-def test_two_of_a_kind_are_told_apart() -> None:
+def test_two_objects_of_a_class_get_different_names() -> None:
     found = name_objects(objects("cat", "cup", "cat"), (100, 50))
     assert [thing.name for thing in found] == ["left cat", "right cat", "cup"]
     assert found[0].box == pytest.approx((0, 5, 10, 25))

@@ -81,7 +81,7 @@ def test_a_chain_with_boxes() -> None:
     assert "Instruction 2 builds on what instruction 1 makes." in said[3]
 
 
-def test_what_is_infeasible_is_made_anew_with_what_builds_on_it() -> None:
+def test_infeasible_steps_are_rewritten_with_their_dependents() -> None:
     made, said = write(
         DOG,
         GREEN,
@@ -115,7 +115,7 @@ def test_what_is_infeasible_is_made_anew_with_what_builds_on_it() -> None:
         (2, step("Delete Delete Delete Delete", "vase"), "garbled text: "),
     ],
 )
-def test_what_breaks_a_rule_is_asked_for_again(at: int, text: str, reason: str) -> None:
+def test_steps_that_break_a_rule_are_requested_again(at: int, text: str, reason: str) -> None:
     texts = [DOG, GREEN, GONE, checks("", "", "")]
     texts.insert(at, text)
     made, said = write(*texts)
@@ -129,7 +129,7 @@ def test_a_check_that_cannot_be_read_is_asked_for_again() -> None:
     assert len(made["edit pair"]) == 3
 
 
-def test_a_images_types_are_the_same_each_time() -> None:
+def test_an_images_types_are_the_same_each_time() -> None:
     drawn = [draw_edit_types("two-chain", ["cup"], f"{seed} a.jpg") for seed in range(20)]
     assert drawn == [draw_edit_types("two-chain", ["cup"], f"{seed} a.jpg") for seed in range(20)]
     assert len(set(drawn)) > 5, "another seed draws other types"

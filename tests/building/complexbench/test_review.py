@@ -82,7 +82,7 @@ def test_a_step_that_is_dropped_takes_its_sample_with_it(built: Path) -> None:
         ("step/1", ACCEPTED, {"instruction": "the the the the"}),
     ],
 )
-def test_what_is_not_right_is_refused_and_nothing_changes(
+def test_invalid_decisions_are_refused_without_changes(
     built: Path, item: str, verdict: str, fields: dict[str, str]
 ) -> None:
     review = ComplexBenchReview(built)
@@ -95,7 +95,7 @@ def test_what_is_not_right_is_refused_and_nothing_changes(
         review.group("three-chain/none")
 
 
-def test_what_people_change_meanwhile_stays(built: Path) -> None:
+def test_changes_during_a_review_are_kept(built: Path) -> None:
     review = ComplexBenchReview(built)
     review.decide(LAST, "step/1", ACCEPTED, {"instruction": "Add a red hat."})
     path = instructions_file(built, "three-chain")
@@ -104,7 +104,7 @@ def test_what_people_change_meanwhile_stays(built: Path) -> None:
     assert review.group(LAST).items[0].fields[0].text == "Add a blue hat."
 
 
-def test_what_builds_on_changed_words_is_looked_at_again(built: Path) -> None:
+def test_changed_steps_reopen_their_dependents(built: Path) -> None:
     review = ComplexBenchReview(built)
     for at in (1, 2, 3):
         review.decide(LAST, f"step/{at}", ACCEPTED, {})
@@ -132,7 +132,7 @@ def test_what_builds_on_changed_words_is_looked_at_again(built: Path) -> None:
         {"edit pair": [{}, {}, {}], "new_ins": "a\nb"},
     ],
 )
-def test_what_cannot_be_shown_is_left_to_bench(built: Path, entry: object) -> None:
+def test_broken_entries_are_not_shown(built: Path, entry: object) -> None:
     path = instructions_file(built, "three-chain")
     content = json.loads(path.read_text())
     path.write_text(json.dumps({**content, "odd": entry}))
@@ -141,7 +141,7 @@ def test_what_cannot_be_shown_is_left_to_bench(built: Path, entry: object) -> No
     assert len(ComplexBenchReview(built).groups()) == 2
 
 
-def test_what_nobody_touched_stays_to_the_letter(built: Path) -> None:
+def test_unchanged_fields_keep_their_exact_text(built: Path) -> None:
     path = instructions_file(built, "three-chain")
     content = json.loads(path.read_text())
     _, *others = content["2"]["new_ins"].splitlines()

@@ -53,7 +53,7 @@ def test_a_newcomer_of_the_same_name_does_not_take_anothers(tmp_path: Path) -> N
     assert record(tmp_path)["pictures"] == {"cat": "cat.png", "cat-jpg": "cat.jpg"}
 
 
-def test_a_image_that_cannot_be_written_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_image_that_cannot_be_written_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def copied(source: Path, path: Path) -> None:
         if path.name == "cat.png":
             raise OSError(28, "No space left on device")
@@ -75,7 +75,7 @@ def test_a_image_that_cannot_be_written_is_left_out(tmp_path: Path, monkeypatch:
     assert (len(dataset.samples), dataset.issues) == (3, ())
 
 
-def test_a_reply_that_did_not_come_costs_later_starts_nothing(tmp_path: Path) -> None:
+def test_a_failed_request_does_not_affect_later_starts(tmp_path: Path) -> None:
     def says(stage: str, text: str) -> str:
         return "" if len(model.asked) == 1 else usual(stage, text)
 
@@ -130,7 +130,7 @@ def test_another_instruction_is_counted_before_it_is_paid_for(tmp_path: Path) ->
     assert dog.instruction == OWN
 
 
-def test_another_setting_is_refused_before_anything_is_said(tmp_path: Path) -> None:
+def test_another_setting_is_refused_before_any_request(tmp_path: Path) -> None:
     drawn(tmp_path / "pictures", "cat")
     with building(tmp_path, Model()) as begin:
         begin().run()

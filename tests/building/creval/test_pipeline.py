@@ -49,7 +49,7 @@ def record(tmp_path: Path) -> dict[str, Any]:
     return dict(json.loads((tmp_path / "bench" / "build.json").read_text()))
 
 
-def test_a_image_becomes_a_sample(tmp_path: Path) -> None:
+def test_an_image_becomes_a_sample(tmp_path: Path) -> None:
     model = Model()
     built = build(tmp_path, model)
     assert model.stages() == ["instruction", "IF", "VC", "blind", "VQ"]
@@ -73,7 +73,7 @@ def test_a_image_becomes_a_sample(tmp_path: Path) -> None:
     assert len(manifest["dimensions"]) == 1
 
 
-def test_what_breaks_a_rule_is_asked_for_again_with_the_reason(tmp_path: Path) -> None:
+def test_texts_that_break_a_rule_are_requested_again_with_the_reason(tmp_path: Path) -> None:
     def says(stage: str, text: str) -> str:
         if stage == "VC" and "asked again" not in text:
             good = [f"Is the VC part {word}?" for word in ("red", "blue", "tall", "old")]
@@ -112,7 +112,7 @@ def test_questions_that_overlap_other_metrics_are_refused(tmp_path: Path) -> Non
     assert "- Is the IF part red?" in next(text for stage, text in model.asked if stage == "VQ")
 
 
-def test_too_few_good_questions_leave_a_image_out(tmp_path: Path) -> None:
+def test_too_few_good_questions_leave_an_image_out(tmp_path: Path) -> None:
     def says(stage: str, text: str) -> str:
         if stage == "VQ":
             return questions("VQ", "Is it red?", "Is it blue and is it red?")
@@ -145,7 +145,7 @@ def flagging(words: str, better: str) -> Model:
     return Model(says)
 
 
-def test_what_is_true_before_the_edit_is_replaced(tmp_path: Path) -> None:
+def test_questions_already_true_of_the_source_are_replaced(tmp_path: Path) -> None:
     model = flagging("IF part red", "Is the IF part a lamp?")
     built = build(tmp_path, model)
     assert model.stages() == ["instruction", "IF", "VC", "blind", "IF", "blind", "VQ"]
@@ -157,7 +157,7 @@ def test_what_is_true_before_the_edit_is_replaced(tmp_path: Path) -> None:
     assert (rejected["rule"], rejected["text"]) == ("true before", "Is the IF part red?")
 
 
-def test_where_too_few_are_left_a_flag_is_kept(tmp_path: Path) -> None:
+def test_flagged_questions_are_kept_if_too_few_remain(tmp_path: Path) -> None:
     model = flagging("IF part", "Is the IF part blue?")
     built = build(tmp_path, model)
     assert counted(built).flagged == 5
@@ -225,7 +225,7 @@ def test_the_writer_can_choose_the_dimension(tmp_path: Path) -> None:
         CrevalBuildOptions("Comercial Design")
 
 
-def test_what_people_changed_is_left_alone(tmp_path: Path) -> None:
+def test_human_changes_are_not_overwritten(tmp_path: Path) -> None:
     drawn(tmp_path / "pictures", "cat", "dog", "emu")
     model = Model()
     roles = dict.fromkeys(("writer", "asker", "checker"), "openai:a@http://127.0.0.1:9/v1")

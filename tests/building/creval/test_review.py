@@ -53,7 +53,7 @@ def test_accept_edit_drop_and_take_back(review: CrevalReview) -> None:
     assert "dropped" not in (review.folder / "questions_all/IF/cat.json").read_text()
 
 
-def test_what_is_dropped_stays_in_its_place(review: CrevalReview) -> None:
+def test_dropped_items_keep_their_position(review: CrevalReview) -> None:
     before = [item.id for item in review.group("cat").items]
     review.decide("cat", "IF/Q1", DROPPED, {})
     review.decide("cat", "VC/Q3", DROPPED, {})
@@ -77,7 +77,7 @@ def test_too_few_questions_are_noted(review: CrevalReview) -> None:
     assert not found.is_repaired
 
 
-def test_questions_on_other_words_are_noted(review: CrevalReview) -> None:
+def test_questions_on_a_changed_instruction_have_a_note(review: CrevalReview) -> None:
     review.decide("cat", "IF/Q1", ACCEPTED, {})
     review.decide("cat", "IF/Q3", DROPPED, {})
     review.decide("cat", "instruction", ACCEPTED, {"instruction": f"{TOLD}  "})
@@ -98,7 +98,7 @@ def test_questions_on_other_words_are_noted(review: CrevalReview) -> None:
     assert "asked_for" not in (review.folder / "instruction.json").read_text()
 
 
-def test_a_image_from_elsewhere_is_not_shown(review: CrevalReview) -> None:
+def test_an_image_from_elsewhere_is_not_shown(review: CrevalReview) -> None:
     listed = review.folder / "instruction.json"
     listed.write_text(listed.read_text().replace("image/cat.png", "../pictures/cat.png"))
     assert review.group("cat").images == {}
@@ -132,7 +132,7 @@ def test_a_sample_is_dropped_with_all_its_questions(review: CrevalReview) -> Non
         ("instruction", ACCEPTED, {"dimension": "Fun"}, "no dimension"),
     ],
 )
-def test_what_is_not_right_is_refused(
+def test_invalid_decisions_are_refused(
     review: CrevalReview, item: str, verdict: str, fields: dict[str, str], sentence: str
 ) -> None:
     with pytest.raises(CrevalError, match=sentence):
@@ -151,7 +151,7 @@ def test_the_last_question_stays(review: CrevalReview) -> None:
         review.decide("cat", "VQ/Q5", DROPPED, {})
 
 
-def test_what_nobody_touched_stays_to_the_letter(review: CrevalReview) -> None:
+def test_unchanged_fields_keep_their_exact_text(review: CrevalReview) -> None:
     paths = [review.folder / "instruction.json", review.folder / "questions_all/IF/cat.json"]
     for path in paths:
         path.write_text(path.read_text().replace(" ", "  "))
@@ -188,7 +188,7 @@ def test_a_question_can_be_added(review: CrevalReview) -> None:
         ({"metric": "IF", "question": "Is it?", "answer": "Maybe"}, "no answer 'Maybe'"),
     ],
 )
-def test_what_cannot_be_added_is_refused(review: CrevalReview, fields: dict[str, str], why: str) -> None:
+def test_invalid_new_questions_are_refused(review: CrevalReview, fields: dict[str, str], why: str) -> None:
     before = (review.folder / "questions_all/IF/cat.json").read_bytes()
     with pytest.raises(CrevalError, match=why):
         review.add("cat", fields)

@@ -59,7 +59,7 @@ def test_names_fit_everywhere(tmp_path: Path) -> None:
     assert {"a_gnp", "_", "b_"} < {source.id for source in found}
 
 
-def test_what_is_known_keeps_its_id(tmp_path: Path) -> None:
+def test_known_images_keep_their_ids(tmp_path: Path) -> None:
     for name in ("cat.png", "cat.jpg", "Cat-jpg.png", "dog.png"):
         (tmp_path / name).touch()
     known = {"cat.png": "cat", "gone.png": "dog", "dog.png": "../evil"}

@@ -39,7 +39,7 @@ def test_a_table_of_ones_own(url: str, tmp_path: Path) -> None:
     assert (first["made"]["Instruction"]["by"], second["made"]["Instruction"]["by"]) == ("given", "w")
 
 
-def test_nothing_to_make_is_said(url: str, tmp_path: Path) -> None:
+def test_nothing_to_build_is_an_error(url: str, tmp_path: Path) -> None:
     images = draw_plain(tmp_path / "in", 1)
     with pytest.raises(CrevalError, match="Inpainting needs a mask"):
         building(images, tmp_path / "bench", url, IceBuildOptions(tasks="17"))
@@ -58,14 +58,14 @@ def test_images_in_the_benchmark_are_no_sources(url: str, tmp_path: Path) -> Non
         building(images, images / "out", url, IceBuildOptions(item_table=table))
 
 
-def test_what_a_task_does_not_use_is_said(url: str, tmp_path: Path) -> None:
+def test_inputs_that_a_task_does_not_use_are_reported(url: str, tmp_path: Path) -> None:
     draw_task(tmp_path / "in", TASKS["Style Reference Creating"])
     drawn(1).save(tmp_path / "in" / "Style Reference Creating" / "a.png")
     (note,) = building(tmp_path / "in", tmp_path / "bench", url).warnings()
     assert note == "ignored, because their tasks do not use them: a.png"
 
 
-def test_what_a_row_brings_in_vain_is_said(url: str, tmp_path: Path) -> None:
+def test_unused_inputs_of_rows_are_reported(url: str, tmp_path: Path) -> None:
     images, table = draw_plain(tmp_path / "in", 2), tmp_path / "items.csv"
     table.write_text("image,task,mask\np00.png,Color Editing,p01.png\n")
     (note,) = building(images, tmp_path / "bench", url, IceBuildOptions(item_table=table)).warnings()
@@ -106,7 +106,7 @@ def test_images_of_tasks_that_are_not_chosen_are_not_looked_at(url: str, tmp_pat
         building(images, tmp_path / "other", url, IceBuildOptions(tasks="6"))
 
 
-def test_rows_that_are_the_same_are_said_and_one_item(url: str, tmp_path: Path) -> None:
+def test_duplicate_rows_are_reported_and_give_one_item(url: str, tmp_path: Path) -> None:
     images, table = draw_plain(tmp_path / "in", 1), tmp_path / "items.csv"
     table.write_text("image,task\n" + "p00.png,5\n" * 3)
     work = building(images, tmp_path / "bench", url, IceBuildOptions(item_table=table))
@@ -115,7 +115,7 @@ def test_rows_that_are_the_same_are_said_and_one_item(url: str, tmp_path: Path) 
     assert (len(wrote.results), wrote.left_out) == (1, {})
 
 
-def test_an_item_whose_row_has_other_words_now_is_told_until_it_is_dropped(url: str, tmp_path: Path) -> None:
+def test_items_with_changed_rows_are_reported_until_dropped(url: str, tmp_path: Path) -> None:
     images, out, table = draw_plain(tmp_path / "in", 1), tmp_path / "bench", tmp_path / "items.csv"
     wish = IceBuildOptions(item_table=table)
     for colour in ("red", "blue"):
@@ -128,7 +128,7 @@ def test_an_item_whose_row_has_other_words_now_is_told_until_it_is_dropped(url: 
     assert building(images, out, url, wish).warnings() == ["1 item already exists and will not be changed."]
 
 
-def test_source_types_are_said_of_items_that_have_none(url: str, tmp_path: Path) -> None:
+def test_source_types_are_added_to_items_without_one(url: str, tmp_path: Path) -> None:
     images, out, table = draw_plain(tmp_path / "in", 2), tmp_path / "bench", tmp_path / "items.csv"
 
     def types(said: str, wish: str = "") -> tuple[list[str], list[str]]:
@@ -145,7 +145,7 @@ def test_source_types_are_said_of_items_that_have_none(url: str, tmp_path: Path)
     assert types("real") == (["Generated Image", "Real Image"], [note])
 
 
-def test_what_cannot_be_used_is_said_before_anything_is_asked(url: str, tmp_path: Path) -> None:
+def test_unusable_images_are_reported_before_any_request(url: str, tmp_path: Path) -> None:
     images = draw(tmp_path / "in", "a.png", "Inpainting/b.png", "Face Swap/c.png")
     work = building(images, tmp_path / "bench", url)
     assert work.warnings() == [
@@ -195,7 +195,7 @@ def test_images_whose_names_are_no_text_are_done_once(url: str, tmp_path: Path) 
     assert sorted(made) == [r"caf\udce8.png"] * 2 + [r"caf\udce9.png"] * 2
 
 
-def test_all_items_of_a_image_name_it(url: str, tmp_path: Path) -> None:
+def test_all_items_of_an_image_name_it(url: str, tmp_path: Path) -> None:
     images, out = draw_plain(tmp_path / "in", 2), tmp_path / "bench"
     tasks = "Text-to-Image Creating,Style Reference Creating,Color Editing,Image Deblurring"
     building(images, out, url, IceBuildOptions(tasks=tasks, items_per_image=4, derive=True)).run()

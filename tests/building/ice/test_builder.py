@@ -88,7 +88,7 @@ def test_a_folder_stays_one_thing(url: str, tmp_path: Path) -> None:
         building(images, out, url, IceBuildOptions(templates=mine))
 
 
-def test_what_people_do_meanwhile_stays(tmp_path: Path) -> None:
+def test_decisions_during_a_build_are_kept(tmp_path: Path) -> None:
     images, out = draw_plain(tmp_path / "in", 2), tmp_path / "bench"
     with serving(FakeServer(seed=3).app()) as url:
         building(images, out, url).run()
@@ -103,9 +103,7 @@ def test_what_people_do_meanwhile_stays(tmp_path: Path) -> None:
     assert found[second["ItemID"]]["SourceCaption"] == "A word of my own."
 
 
-def test_what_people_do_while_images_are_copied_stays(
-    url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_decisions_while_images_are_copied_are_kept(url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     images, out = tmp_path / "in", tmp_path / "bench"
     draw_task(images, TASKS["Color Editing"])
     building(images, out, url).run()
@@ -156,7 +154,7 @@ def test_a_line_is_never_written_over(change: dict[str, object], url: str, tmp_p
     assert now["Instruction"] == "Mine, and mine alone."
 
 
-def test_what_is_written_meanwhile_is_kept(tmp_path: Path) -> None:
+def test_texts_written_during_a_build_are_kept(tmp_path: Path) -> None:
     images, out = tmp_path / "in", tmp_path / "bench"
     draw_task(images, TASKS["Color Editing"])
     with serving(FakeServer(seed=3).app()) as url:
@@ -180,7 +178,7 @@ def _meanwhile(run: Any, act: Callable[[], None]) -> Any:
     return both
 
 
-def test_what_people_wrote_by_hand_is_said_to_be_theirs(url: str, tmp_path: Path) -> None:
+def test_handwritten_texts_are_attributed_to_people(url: str, tmp_path: Path) -> None:
     images, out = tmp_path / "in", tmp_path / "bench"
     draw_task(images, TASKS["Color Editing"])
     building(images, out, url).run()
@@ -212,7 +210,7 @@ def test_lines_stay_in_their_order(url: str, tmp_path: Path) -> None:
     assert [entry["ItemID"][-1] for entry in entries(out)] == ["a", "c", "b", "d"]
 
 
-def test_a_image_is_described_once_for_all_its_items(tmp_path: Path) -> None:
+def test_an_image_is_described_once_for_all_its_items(tmp_path: Path) -> None:
     server = Heard(seed=3)
     with serving(server.app()) as url:
         wish = IceBuildOptions(tasks="5-8", items_per_image=4, people_fill_in=True)

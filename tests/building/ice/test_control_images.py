@@ -27,7 +27,7 @@ def photograph(tmp_path: Path) -> Path:
     return path
 
 
-def test_edges_are_those_that_the_gauge_looks_for(photograph: Path) -> None:
+def test_edges_are_those_of_the_metric(photograph: Path) -> None:
     made = make_control_image(TASKS["Edge-guided Generation"], photograph)
     wanted = cv2.Canny(np.asarray(Image.open(photograph).convert("RGB")), 100, 200)
     assert np.array_equal(np.asarray(made.source), wanted)

@@ -42,7 +42,7 @@ def test_people_fill_in_and_the_rest_is_written(url: str, tmp_path: Path) -> Non
     assert entries(out)[0]["Instruction"] == "Make the sky in <SOURCE> green."
 
 
-def test_what_people_began_to_fill_in_is_what_the_writer_goes_on_with(tmp_path: Path) -> None:
+def test_the_writer_continues_partly_filled_templates(tmp_path: Path) -> None:
     images, out, server = tmp_path / "in", tmp_path / "bench", Heard(seed=3)
     draw_task(images, TASKS["Color Editing"])
     with serving(server.app()) as url:

@@ -8,7 +8,7 @@ from creval.building.ice.image_sets import ImageSet, find_folders_without_task, 
 from tests.building.ice.made import draw
 
 
-def test_what_belongs_together(tmp_path: Path) -> None:
+def test_images_are_grouped_by_their_names(tmp_path: Path) -> None:
     names = (
         "x/dog.png",
         "x/dog_mask.png",
@@ -59,7 +59,7 @@ def test_folders_name_tasks(name: str, count: int) -> None:
     assert len(tasks_from_folder(name)) == count
 
 
-def test_a_folder_among_tasks_that_names_none_is_told() -> None:
+def test_a_folder_next_to_task_folders_without_a_task_is_reported() -> None:
     assert find_folders_without_task(["Inpainting/a", "Inpaintng/a", "b"]) == ["Inpaintng"]
     assert find_folders_without_task(["x/Inpainting/may/a", "x/Scen/a", "y/b"]) == ["x/Scen"]
     assert find_folders_without_task(["Local Editing/Inpaintng/a", "Local Editing/Outpainting/a"]) == [

@@ -36,7 +36,7 @@ def test_control_images_are_made_of_photographs(url: str, tmp_path: Path) -> Non
     assert len(list((out / "dataset" / "images").rglob("*.png"))) == 9, "including the photographs"
 
 
-def test_what_cannot_be_opened_is_left_out_alone(url: str, tmp_path: Path) -> None:
+def test_unreadable_images_are_left_out_alone(url: str, tmp_path: Path) -> None:
     images, out = draw_plain(tmp_path / "in", 2), tmp_path / "bench"
     (images / "broken.png").write_bytes(b"none")
     draw_task(images, TASKS["Inpainting"], "small")
@@ -100,7 +100,7 @@ def test_a_control_image_of_one_colour_is_none(url: str, tmp_path: Path) -> None
     assert (len(again.results), again.left_out) == (3, {}), "another task may suit"
 
 
-def test_a_image_that_cannot_be_written_is_named(url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_image_that_cannot_be_written_is_named(url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(_image: Image.Image, _path: Path) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 

@@ -67,7 +67,7 @@ def test_json_does_as_well(folder: Path) -> None:
     assert jobs[0].image_set.references == (folder / "hat.png",)
 
 
-def test_rows_that_lack_something_are_told(folder: Path) -> None:
+def test_incomplete_rows_are_reported(folder: Path) -> None:
     path = table(
         folder,
         "image,task,instruction\ndog.png,Inpainting,\n,Text2Image,\n"
@@ -111,7 +111,7 @@ def test_wrong_rows_are_refused(row: str, said: str, folder: Path) -> None:
         ({"task": True}, "its task must be text"),
     ],
 )
-def test_what_nobody_would_look_at_is_refused(row: dict[str, object], said: str, folder: Path) -> None:
+def test_unusable_values_in_rows_are_refused(row: dict[str, object], said: str, folder: Path) -> None:
     rows = [{"image": "dog.png", "task": 5}, {"image": "dog.png", "task": 5, **row}]
     with pytest.raises(CrevalError, match=f"items.json, row 2: {said}"):
         rows_of(table(folder, json.dumps(rows), "items.json"), folder)
@@ -124,7 +124,7 @@ def test_columns_without_a_name_are_empty(folder: Path) -> None:
             rows_of(table(folder, text), folder)
 
 
-def test_rows_keep_their_items_whatever_comes_between(folder: Path) -> None:
+def test_rows_keep_their_items_if_rows_are_inserted(folder: Path) -> None:
     head = "image,task,instruction\n"
     rows = ["dog.png,Color Editing,Make <SOURCE> red.", "dog.png,Color Editing,Make <SOURCE> blue."]
 

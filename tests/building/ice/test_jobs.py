@@ -47,7 +47,7 @@ def test_tasks_are_spread_evenly(tmp_path: Path) -> None:
     }
 
 
-def test_several_tasks_a_image_are_different_ones(tmp_path: Path) -> None:
+def test_several_tasks_an_image_are_different_ones(tmp_path: Path) -> None:
     found, _ = find_image_sets(draw_plain(tmp_path / "in", 3), tmp_path / "out")
     jobs, _ = assign_tasks(found, assign_id_stems(found, []), TaskSelection(items_per_image=5), 0)
     for of in jobs.values():
@@ -60,7 +60,7 @@ def test_several_tasks_a_image_are_different_ones(tmp_path: Path) -> None:
     )
 
 
-def test_what_is_there_is_not_made_again(tmp_path: Path) -> None:
+def test_existing_items_are_not_built_again(tmp_path: Path) -> None:
     found, _ = find_image_sets(draw_plain(tmp_path / "in", 1), tmp_path / "out")
     choice = TaskSelection(items_per_image=3)
     [jobs] = assign_tasks(found, assign_id_stems(found, []), choice, 0)[0].values()
@@ -71,7 +71,7 @@ def test_what_is_there_is_not_made_again(tmp_path: Path) -> None:
     assert find_pending_jobs(jobs, there, only) == ([jobs[0], jobs[2]], 1), "items of other tasks do not count"
 
 
-def test_what_is_there_keeps_its_name() -> None:
+def test_existing_items_keep_their_names() -> None:
     there = [ExistingItem("b/boat.png", "Color Editing", "boat")]
     found = assign_id_stems(["boat.jpg", "b/boat.png", "Boat.png"], there)
     assert found["b/boat.png"] == "boat"
@@ -89,7 +89,7 @@ def test_no_item_is_called_like_a_draw_of_another() -> None:
     assert (found["cat.png"], found["cat-2.png"]) == ("cat", "cat-2")
 
 
-def test_what_images_can_serve() -> None:
+def test_the_tasks_that_images_suit() -> None:
     path = Path("x.png")
     plain, masked = ImageSet(path), ImageSet(path, path)
     referring, both, alone = (
@@ -115,7 +115,7 @@ def test_what_images_can_serve() -> None:
     assert depth.endswith("; `derive` `metric_models` depth=MODEL creates it")
 
 
-def test_images_without_a_task_are_told(tmp_path: Path) -> None:
+def test_images_without_a_task_are_reported(tmp_path: Path) -> None:
     draw(tmp_path, "Inpainting/a.png", "Face Swap/b.png", "c.png")
     found, _ = find_image_sets(tmp_path, tmp_path / "out")
     jobs, without = assign_tasks(

@@ -72,7 +72,7 @@ def test_a_template_is_filled_in_on_the_page(built: Path) -> None:
     assert IceReview(built).group(COLOUR).items[0].verdict == ACCEPTED
 
 
-def test_what_is_still_to_be_written_is_nothing_to_decide(built: Path) -> None:
+def test_missing_texts_are_no_items_to_decide(built: Path) -> None:
     review = IceReview(built)
     assert [item.id for item in review.group(COLOUR).items] == ["Instruction", "SourceCaption"]
     with pytest.raises(CrevalError, match="there is no text 'TargetCaption'"):
@@ -85,7 +85,7 @@ def test_what_is_still_to_be_written_is_nothing_to_decide(built: Path) -> None:
     assert note == "the description of an ideal edit is not written yet. Run creval build ice again."
 
 
-def test_other_words_make_the_description_out_of_date(built: Path, url: str) -> None:
+def test_a_changed_instruction_outdates_the_description(built: Path, url: str) -> None:
     review = IceReview(built)
     review.decide(SWAP, "TargetCaption", ACCEPTED, {})
     review.decide(SWAP, "Instruction", OPEN, {"text": "Swap the faces of <SOURCE> and <REF_1>."})
@@ -105,7 +105,7 @@ def test_other_words_make_the_description_out_of_date(built: Path, url: str) -> 
     assert "it does not name <REF_1>" in review.group(SWAP).items[0].notes
 
 
-def test_what_people_wrote_stays_theirs_when_it_is_accepted(built: Path, url: str) -> None:
+def test_accepted_texts_stay_attributed_to_people(built: Path, url: str) -> None:
     path, mine = built / "dataset" / "data.jsonl", "A face of my own words."
     (entry,) = (one for one in entries(built) if one["ItemID"] == SWAP)
     path.write_text(path.read_text().replace(entry["TargetCaption"], mine))
@@ -116,7 +116,7 @@ def test_what_people_wrote_stays_theirs_when_it_is_accepted(built: Path, url: st
     assert IceReview(built).group(SWAP).items[2].fields[0].text == mine
 
 
-def test_what_is_dropped_takes_its_item_with_it(built: Path) -> None:
+def test_a_dropped_text_drops_its_item(built: Path) -> None:
     review = IceReview(built)
     review.decide(SWAP, "TargetCaption", DROPPED, {})
     with pytest.raises(CrevalError, match="no usable item"):
@@ -128,7 +128,7 @@ def test_what_is_dropped_takes_its_item_with_it(built: Path) -> None:
     assert len(open_benchmark(built).dataset.samples) == 1
 
 
-def test_a_image_outside_is_not_shown(built: Path) -> None:
+def test_an_image_outside_is_not_shown(built: Path) -> None:
     path = built / "dataset" / "data.jsonl"
     text = path.read_text()
     (entry,) = (one for one in entries(built) if one["ItemID"] == COLOUR)
@@ -154,7 +154,7 @@ def test_a_review_shows_the_images_that_are_used(spelt: str, built: Path) -> Non
 
 
 @pytest.mark.parametrize("name", ["../../a.png", "/etc/hostname"])
-def test_what_lies_outside_is_shown_and_used_nowhere(name: str, built: Path) -> None:
+def test_images_outside_the_folder_are_neither_shown_nor_used(name: str, built: Path) -> None:
     (built.parent / "a.png").write_bytes(b"mine")
     found = entries(built)
     (entry,) = (one for one in found if one["ItemID"] == SWAP)
@@ -173,7 +173,7 @@ def test_a_release_is_not_written_into(built: Path) -> None:
         open_review(built)
 
 
-def test_what_nobody_touched_stays_to_the_letter(built: Path) -> None:
+def test_unchanged_fields_keep_their_exact_text(built: Path) -> None:
     path = built / "dataset" / "data.jsonl"
     (before,) = (one for one in entries(built) if one["ItemID"] == SWAP)
     path.write_text(path.read_text().replace(before["Instruction"], "Swap <SOURCE>  and <REF_1>. "))

@@ -30,7 +30,7 @@ def test_one_is_drawn_by_chance_and_stays() -> None:
     assert drawn != [known.draw(task, f"item {number}", 1) for number in range(40)]
 
 
-def test_ones_own_replace_those_of_their_tasks(tmp_path: Path) -> None:
+def test_custom_templates_replace_those_of_their_tasks(tmp_path: Path) -> None:
     path = tmp_path / "mine.json"
     path.write_text(json.dumps({"Text2Image": "{anything}", "Face Swap": ["<SOURCE> <REF_1>"]}))
     known = TemplateSet(path)
@@ -55,7 +55,7 @@ def test_ones_own_replace_those_of_their_tasks(tmp_path: Path) -> None:
         ({"Color Editing": "Colour <REF_1>."}, "has no <REF_1>"),
     ],
 )
-def test_what_cannot_be_used_is_refused(content: object, said: str, tmp_path: Path) -> None:
+def test_invalid_templates_are_refused(content: object, said: str, tmp_path: Path) -> None:
     path = tmp_path / "mine.json"
     path.write_text(json.dumps(content))
     with pytest.raises(CrevalError, match=said):
@@ -66,7 +66,7 @@ def test_braces_with_nothing_in_them_are_to_be_filled_in_too() -> None:
     assert find_blanks("Make {} in <SOURCE> {red}.") == ["", "red"]
 
 
-def test_what_was_copied_instead_of_filled_in() -> None:
+def test_blanks_that_were_copied_unfilled() -> None:
     template = "In {a place}, {a person} 2{a thing}."
     assert find_echoed_blanks("In a place, a person 2a thing.", template) == find_blanks(template)
     assert find_echoed_blanks("IN A PLACE, Ann 2 cats, a person 2a thing.", template) == ["a place"]

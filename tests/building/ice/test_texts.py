@@ -61,7 +61,7 @@ def test_an_item_is_described_instructed_and_imagined() -> None:
     assert "The instruction: Make the car in <SOURCE> blue." in script.said[2]
 
 
-def test_who_imagines_the_edit_sees_all_inputs() -> None:
+def test_the_target_caption_prompt_shows_all_inputs() -> None:
     class Looking(Script):
         async def generate(self, _role: str, stage: str, prompt: Any, **places: Any) -> str:
             shown.append((_role, places["image_paths"]))
@@ -79,7 +79,7 @@ def test_who_imagines_the_edit_sees_all_inputs() -> None:
     assert "Picture 3 is a picture to refer to, <REF_1>." in script.said[2]
 
 
-def test_what_an_item_takes_is_known_before() -> None:
+def test_the_missing_texts_of_an_item_are_known_in_advance() -> None:
     assert find_missing_texts(TRY_ON, "Dress <SOURCE> in {a garment}.", {}) == [
         MissingText(SOURCE_CAPTION, "captioner", {"source": A}),
         MissingText(INSTRUCTION, "writer", {"source": A, "mask": B, "reference 1": C}),
@@ -111,7 +111,7 @@ def test_a_template_without_blanks_needs_no_writer() -> None:
     assert (made.texts[INSTRUCTION], made.authors[INSTRUCTION]) == ("Make <SOURCE> sharp and clear.", "template")
 
 
-def test_the_writer_says_whether_a_task_suits_that_nobody_is_sure_of() -> None:
+def test_the_writer_can_reject_an_unsuitable_task() -> None:
     script = Script("A blurred house behind trees.", '{"unsuited": "it is sharp"}')
     with pytest.raises(TaskUnsuitableError, match="it is sharp"):
         wrote(script, DEBLUR, "Make <SOURCE> sharp and clear.", task_is_certain=False)
@@ -125,7 +125,7 @@ def test_people_fill_in_later() -> None:
     assert (made.texts[INSTRUCTION], made.texts[TARGET_CAPTION]) == (TEMPLATE, "")
 
 
-def test_words_alone_are_their_own_description() -> None:
+def test_text_to_image_instructions_are_their_own_caption() -> None:
     script = Script('{"instruction": "A fox under a lamp in the rain."}')
     made = wrote(script, ItemInputs(TASKS["Text-to-Image Creating"], photograph=A), "{a scene}")
     assert made.texts[TARGET_CAPTION] == made.texts[INSTRUCTION]
@@ -133,7 +133,7 @@ def test_words_alone_are_their_own_description() -> None:
     assert "an example" in script.said[0]
 
 
-def test_what_was_told_stays() -> None:
+def test_given_texts_are_kept() -> None:
     told = ItemTexts({INSTRUCTION: "Make <SOURCE> blue."}, {INSTRUCTION: "given"})
     made = wrote(Script("A red car in a street.", "A blue car in a street."), RECOLOUR, "x", told)
     assert made.authors[INSTRUCTION] == "given"
@@ -180,7 +180,7 @@ def test_instructions_that_break_a_rule_are_asked_for_again(said: str, reason: s
         ("Blue car.", "at least 4"),
     ],
 )
-def test_descriptions_of_the_edit_say_only_what_is_seen(said: str, reason: str) -> None:
+def test_captions_of_the_edit_describe_only_the_image(said: str, reason: str) -> None:
     script = Script(
         "A grey wall in a street.", '{"instruction": "Write \\"OPEN\\" on the wall in <SOURCE>."}', said, said
     )
@@ -188,13 +188,13 @@ def test_descriptions_of_the_edit_say_only_what_is_seen(said: str, reason: str) 
         wrote(script, LETTERING, 'Write "{the words}" in <SOURCE>.')
 
 
-def test_words_to_be_written_stand_in_quotation_marks() -> None:
+def test_words_to_write_must_be_quoted() -> None:
     template = 'Write "{the words}" in <SOURCE>.'
     assert "quotation marks" in invalid_instruction_reason("Write HELLO in <SOURCE>.", LETTERING, template)
     assert invalid_instruction_reason("Write “HELLO” in <SOURCE>.", LETTERING, template) == ""
 
 
-def test_people_may_say_it_in_their_own_way() -> None:
+def test_human_texts_are_checked_less_strictly() -> None:
     assert invalid_text_reason("把 <SOURCE> 变成蓝色。", ["<SOURCE>"]) == ""
     assert invalid_text_reason(" ".join(["word", "other"] * 150), []) == ""
     assert invalid_text_reason('Write "{name}" on it.', []) == ""
@@ -216,7 +216,7 @@ def test_replies_are_read_in_all_forms(form: str) -> None:
 
 
 @pytest.mark.parametrize("denied", ["false", '"no"', '"No."', '"N/A"', '"none"', "null", '""'])
-def test_what_denies_that_a_task_is_unsuited_is_no_reason(denied: str) -> None:
+def test_negated_values_of_unsuited_are_ignored(denied: str) -> None:
     said = f'"unsuited": {denied}}}'
     both = f'{{"instruction": "Make <SOURCE> red.", {said}'
     assert text_replies.read_filled_template(both) == ("Make <SOURCE> red.", "")

@@ -33,7 +33,7 @@ def test_the_last_verdict_holds(first: str, second: str) -> None:
         ({"dropped": True, "review": "accepted"}, DROPPED),
     ],
 )
-def test_what_people_wrote_by_hand(entry: Any, verdict: str) -> None:
+def test_handwritten_verdicts_are_read(entry: Any, verdict: str) -> None:
     assert read_verdict(entry) == verdict
 
 
@@ -44,7 +44,7 @@ def test_an_unknown_verdict_changes_nothing() -> None:
     assert entry == {"dropped": True}
 
 
-def test_a_changed_instruction_is_one_line_that_can_stand() -> None:
+def test_a_changed_instruction_must_be_one_valid_line() -> None:
     assert validate_instruction(" Add a\n red  kite. ") == "Add a red kite."
     for wrong in ("", "  \n", "x" * 50, '{"instruction": "Add"}', "I cannot do this"):
         with pytest.raises(CrevalError, match="is invalid"):

@@ -64,7 +64,7 @@ def test_files_are_read_again_only_when_they_were_written(review: NameReview) ->
     assert review.loaded == 2
 
 
-def test_what_is_refused_changes_nothing_that_is_shown(review: NameReview) -> None:
+def test_refused_decisions_do_not_change_the_review(review: NameReview) -> None:
     review.groups()
     with pytest.raises(CrevalError, match="verdict"):
         review.decide("a", "name", "perhaps", {"name": "Eve"})

@@ -65,7 +65,7 @@ def test_a_review_is_called_as_its_benchmark(tmp_path: Path) -> None:
     assert open_review(chains).title == "Rain and sun · Complex-Edit: atomic and compound instructions"
 
 
-def test_what_was_not_built_is_refused(tmp_path: Path) -> None:
+def test_folders_without_a_built_benchmark_are_refused(tmp_path: Path) -> None:
     with pytest.raises(CrevalError, match="not a folder"):
         open_review(tmp_path / "nowhere")
     with pytest.raises(CrevalError, match="nothing to review"):

@@ -73,12 +73,12 @@ def test_names_are_the_calls_own() -> None:
         ("DDPMPipeline", "takes no prompt"),
     ],
 )
-def test_what_cannot_edit(kind: str, reason: str) -> None:
+def test_pipelines_that_cannot_edit(kind: str, reason: str) -> None:
     with pytest.raises(CrevalError, match=reason):
         form(kind)
 
 
-def test_a_class_of_somebody_elses() -> None:
+def test_a_custom_pipeline_class() -> None:
     class OwnPipeline:
         def __call__(self, prompt: str, image: Any = None, spice: Any = ..., **more: Any) -> None:
             del prompt, image, spice, more
@@ -140,7 +140,7 @@ def test_masks_are_black_and_white_and_as_large_as_the_source(source: Path, tmp_
     assert build_input(EditRequest("a", "x", source), bria, 16, None, None).mask is None, "it needs no mask"
 
 
-def test_what_goes_where(source: Path) -> None:
+def test_arguments_of_different_pipelines(source: Path) -> None:
     omnigen = form("OmniGenPipeline")
     job = EditRequest("a", "put <it> on", source, references=(source,), seed=3)
     (one,) = inputs = [build_input(job, omnigen, 16, None, None)]

@@ -62,7 +62,7 @@ BATCHES = [
 
 
 @pytest.mark.parametrize("kind", SIZES)
-def test_a_image_depends_on_all_that_goes_in(kind: str, tiny: Tiny, images: list[Path], half: Path) -> None:
+def test_an_image_depends_on_all_inputs(kind: str, tiny: Tiny, images: list[Path], half: Path) -> None:
     job = EditRequest("a", WORDS[0], images[0], half, seed=5)
     others = [replace(job, seed=6), replace(job, instruction=WORDS[1]), replace(job, source=images[1])]
     first, again, *different = made(opened(tiny(kind)), job, job, *others)
@@ -110,9 +110,7 @@ def test_a_batch_is_of_one_shape(tiny: Tiny, images: list[Path], monkeypatch: py
     assert "source_size" not in found[1].metadata
 
 
-def test_what_is_not_known_to_take_batches_gets_none(
-    tiny: Tiny, images: list[Path], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_unknown_pipelines_get_no_batches(tiny: Tiny, images: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
     calls = watched(monkeypatch)
     editor = opened(tiny("Flux2KleinPipeline"), batch=2)
     made(editor, *(EditRequest("a", "red", path) for path in images[:2]))
@@ -257,7 +255,7 @@ def test_more_images_than_it_takes(tiny: Tiny, images: list[Path]) -> None:
     assert not isinstance(reference, BaseException), "a single reference counts as one image"
 
 
-def test_words_alone(tiny: Tiny, images: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_text_to_image(tiny: Tiny, images: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
     folder = tiny("StableDiffusionPipeline")
     (drawn,) = made(opened(folder), EditRequest("a", "a red hat"))
     assert pixels(drawn).shape == (64, 64, 3)
@@ -312,7 +310,7 @@ def test_batches_get_smaller_for_want_of_memory(
     assert "`settings` offload=model" in str(alone)
 
 
-def test_what_a_safety_checker_holds_back_is_refused(
+def test_images_blocked_by_a_safety_checker_are_refused(
     tiny: Tiny, images: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def check(_: Any, image: Any, *__: Any) -> tuple[Any, list[bool]]:
@@ -339,7 +337,7 @@ def test_a_black_image_is_no_edit(
     assert not isinstance(night, BaseException)
 
 
-def test_a_long_instruction_is_cut_and_that_is_said(tiny: Tiny, images: list[Path]) -> None:
+def test_a_truncated_instruction_is_reported(tiny: Tiny, images: list[Path]) -> None:
     short, long = "red " * 20, "blue " * 20
     editor = opened(tiny(PIX2PIX))
     whole, cut = made(editor, EditRequest("a", short, images[0]), EditRequest("a", long, images[0]))

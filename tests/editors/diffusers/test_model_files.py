@@ -106,7 +106,7 @@ class Recorded:
         ("sequential", ("enable_sequential_cpu_offload", {"device": "cuda:1"})),
     ],
 )
-def test_where_a_pipeline_is_put(offload: str, done: object) -> None:
+def test_the_device_of_a_pipeline(offload: str, done: object) -> None:
     kind: Any = Recorded()
     placed = DevicePlacement("cuda:1", "bfloat16", offload)
     load_pipeline(LocatedModel("x", Path("x")), kind, placed, torch, "fp16")
@@ -117,7 +117,7 @@ def test_where_a_pipeline_is_put(offload: str, done: object) -> None:
     ]
 
 
-def test_what_suits_the_machine() -> None:
+def test_placement_depends_on_the_machine() -> None:
     def machine(cuda: bool, mps: bool, new: bool = True) -> Any:
         return SimpleNamespace(
             device=torch.device,
@@ -133,7 +133,7 @@ def test_what_suits_the_machine() -> None:
     assert choose_placement(machine(False, False), "", "bfloat16", "none") == ("cpu", "bfloat16", "none")
 
 
-def test_want_of_memory_is_known_by_many_words() -> None:
+def test_errors_about_memory_are_recognised() -> None:
     for error in (
         torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 20 MiB"),
         RuntimeError("MPS backend out of memory (MPS allocated: 9 GB)"),
@@ -231,6 +231,6 @@ def test_from_the_hub(images: list[Path]) -> None:
         ("org/other", "has no model_index.json"),
     ],
 )
-def test_what_the_hub_does_not_give(name: str, reason: str) -> None:
+def test_models_missing_from_the_hub(name: str, reason: str) -> None:
     with pytest.raises(CrevalError, match=reason):
         locate_model(name)

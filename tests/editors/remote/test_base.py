@@ -55,7 +55,7 @@ def job(tmp_path: Path) -> EditRequest:
 
 
 @EVERY
-def test_a_image_comes_back_byte_for_byte(kind: str, job: EditRequest) -> None:
+def test_an_image_is_returned_byte_for_byte(kind: str, job: EditRequest) -> None:
     asked = ask(kind, SERVERS[kind](), job)
     assert asked.one.content == (MADE if kind != "seedream" else asked.one.content)
     assert asked.one.media_type == ("image/png" if kind != "seedream" else "image/jpeg")
@@ -84,7 +84,7 @@ def test_faults_that_pass(kind: str, answer: Answer, kinds: str, crowded: bool, 
 
 
 @EVERY
-def test_what_a_server_asks_us_to_wait(kind: str, job: EditRequest) -> None:
+def test_the_servers_retry_after_is_used(kind: str, job: EditRequest) -> None:
     answer = error(429, {"message": "slow"}, {"Retry-After": "7"})
     assert fault(kind, SERVERS[kind](answer), job).retry_after == 7
 
@@ -100,13 +100,13 @@ def test_what_a_server_asks_us_to_wait(kind: str, job: EditRequest) -> None:
         (redirect("http://other/v1"), "redirects to http://other/v1"),
     ],
 )
-def test_what_no_repetition_can_mend(kind: str, answer: Answer, sentence: str, job: EditRequest) -> None:
+def test_permanent_errors_are_not_retried(kind: str, answer: Answer, sentence: str, job: EditRequest) -> None:
     with pytest.raises(ProviderUnusable, match=sentence):
         ask(kind, SERVERS[kind](answer), job)
 
 
 @EVERY
-def test_a_reply_that_does_not_come(kind: str, job: EditRequest) -> None:
+def test_a_timeout(kind: str, job: EditRequest) -> None:
     began = time.monotonic()
     found = fault(kind, SERVERS[kind](slow()), job, timeout=0.2)
     assert (found.kind, found.retryable, found.overloaded, found.billed) == ("timeout", True, True, True)
@@ -139,7 +139,7 @@ def test_a_source_that_cannot_be_read(kind: str, tmp_path: Path) -> None:
 
 
 @EVERY
-def test_what_can_be_given(kind: str) -> None:
+def test_supported_inputs(kind: str) -> None:
     options = EditorOptions(key_optional=True)
     editor = open_editor(f"{kind}:{MODELS[kind]}", options)
     job = EditRequest("s", "x", Path("s.png"), Path("m.png"), (Path("r.png"),))
@@ -153,7 +153,7 @@ def test_more_images_than_are_taken(kind: str, tmp_path: Path) -> None:
 
 
 @EVERY
-def test_what_creval_says_itself_is_not_set(kind: str, job: EditRequest) -> None:
+def test_fields_that_creval_sets_cannot_be_settings(kind: str, job: EditRequest) -> None:
     name = {"bfl": "prompt", "google": "contents"}.get(kind, "model")
     with pytest.raises(CrevalError, match=f"`settings` {name}"):
         ask(kind, SERVERS[kind](), job, settings={name: "x"})
@@ -191,7 +191,7 @@ def test_results_are_fetched_without_the_key_from_another_host(job: EditRequest)
         error(429, {}, {"Retry-After": "0"}),
     ],
 )
-def test_a_result_that_is_paid_for_is_fetched_again_before_it_is_bought_again(bad: Answer, job: EditRequest) -> None:
+def test_a_paid_result_is_downloaded_again_before_a_new_request(bad: Answer, job: EditRequest) -> None:
     server = fetched(bad, bad)
     assert ask("dashscope", server, job).one.content == MADE
     assert (len(server.bodies), len(server.fetched)) == (1, 3)
@@ -213,7 +213,7 @@ def test_a_result_that_is_spoilt_is_forgotten(bad: Answer, kind: str, job: EditR
 
 
 @pytest.mark.parametrize("status", [403, 404, 410])
-def test_a_result_that_is_gone_is_bought_again(status: int, job: EditRequest) -> None:
+def test_a_result_that_is_gone_is_requested_again(status: int, job: EditRequest) -> None:
     ticket, server = Pocket(), fetched(error(status, {}))
     found = fault("dashscope", server, job, ticket=ticket)
     assert (found.kind, found.retryable, found.billed) == ("no result", True, True)
@@ -221,7 +221,7 @@ def test_a_result_that_is_gone_is_bought_again(status: int, job: EditRequest) ->
     assert len(server.bodies) == 2
 
 
-def test_a_result_that_was_kept_is_fetched_and_not_bought(job: EditRequest) -> None:
+def test_a_stored_task_is_downloaded_without_a_new_request(job: EditRequest) -> None:
     server, ticket = fetched(), Pocket()
     down = error(503, {})
     server.results = [down, down, down]
@@ -244,7 +244,7 @@ def test_a_result_that_is_too_large(job: EditRequest, monkeypatch: pytest.Monkey
     assert fault("openai", OpenAI(reply), job).kind == "reply too long"
 
 
-def test_a_result_that_comes_too_slowly(job: EditRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_slow_download_is_retried(job: EditRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(remote_base, "_DOWNLOAD_TIMEOUT", 0.2)
     server = fetched(slow())
     assert ask("dashscope", server, job).one.content == MADE
@@ -311,13 +311,13 @@ def test_a_parameter_that_is_not_taken_is_no_refusal(job: EditRequest) -> None:
     assert (found.kind, found.retryable) == ("bad request", False)
 
 
-def test_who_gave_up_waiting_may_have_a_image_made(job: EditRequest) -> None:
+def test_a_gateway_timeout_may_be_billed(job: EditRequest) -> None:
     found = fault("openai", OpenAI(error(504, {"error": "gateway"})), job)
     assert (found.kind, found.overloaded, found.billed) == ("server error 504", True, True)
 
 
 @EVERY
-def test_with_faults_every_edit_comes_or_has_its_reason(kind: str, job: EditRequest) -> None:
+def test_with_faults_every_edit_is_done_or_has_a_reason(kind: str, job: EditRequest) -> None:
     """Thirty edits, six at a time, where a third of the server's replies are various faults."""
     server = SERVERS[kind]()
     faults = [

@@ -46,7 +46,7 @@ def test_references_have_numbers(tmp_path: Path) -> None:
     assert "takes no mask" in asked.editor.notes[0]
 
 
-def test_a_kept_task_is_waited_for_and_not_bought_again(tmp_path: Path) -> None:
+def test_a_stored_task_is_polled_without_a_new_request(tmp_path: Path) -> None:
     server = BFL()
     with serving(server.app()) as base:
         ticket = Pocket(f"{base}/v1/get_result?id=old")
@@ -67,7 +67,7 @@ def test_another_host_that_is_looked_at_gets_no_key(tmp_path: Path) -> None:
     assert not any(KEY in value for look in other.looked for value in look.values())
 
 
-def test_the_key_goes_to_the_providers_other_hosts_alone() -> None:
+def test_the_key_is_sent_only_to_hosts_of_the_provider() -> None:
     official = BFLEditor(HttpEndpoint("bfl:m", "m", "https://api.bfl.ai/v1", KEY, "K"), EditorOptions())
     own = HttpEndpoint("bfl:m", "m", "http://h:1/v1", KEY, "K")
     mine = BFLEditor(own, EditorOptions(), custom_url=True)
@@ -101,7 +101,7 @@ def test_refusals(state: str, tmp_path: Path) -> None:
     assert ticket.task_id == ""
 
 
-def test_a_task_that_fails_or_is_not_known_is_begun_anew(tmp_path: Path) -> None:
+def test_a_failed_or_unknown_task_is_requested_again(tmp_path: Path) -> None:
     server, ticket = BFL(states=("Error",)), Pocket()
     found = fault("bfl", server, make_job(tmp_path), ticket=ticket)
     assert (found.kind, found.retryable) == ("task failed", True)
@@ -121,7 +121,7 @@ def test_a_task_that_is_not_known_at_once_is_looked_at_again(tmp_path: Path) -> 
     assert ask("bfl", server, make_job(tmp_path)).one.content == MADE
 
 
-def test_looks_that_fail_are_made_again(tmp_path: Path) -> None:
+def test_failed_polls_are_repeated(tmp_path: Path) -> None:
     server, ticket = BFL(), Pocket()
     server.looks = [error(500, {}), error(429, {}, {"Retry-After": "0"}), error(503, {})]
     assert ask("bfl", server, make_job(tmp_path), ticket=ticket).one.content == MADE
@@ -138,21 +138,21 @@ def test_a_task_that_is_not_done_in_time_stays_kept(tmp_path: Path) -> None:
     assert ticket.task_id == f"{server.base}/v1/get_result?id=task-1"
 
 
-def test_a_image_that_is_gone_means_a_new_task(tmp_path: Path) -> None:
+def test_an_image_that_is_gone_means_a_new_task(tmp_path: Path) -> None:
     server, ticket = BFL(), Pocket()
     server.results = [error(403, {})]
     found = fault("bfl", server, make_job(tmp_path), ticket=ticket)
     assert (found.kind, found.retryable, ticket.task_id) == ("no result", True, "")
 
 
-def test_a_image_that_comes_damaged_is_fetched_again(tmp_path: Path) -> None:
+def test_a_damaged_image_is_downloaded_again(tmp_path: Path) -> None:
     server = BFL()
     server.results = [image(MADE[:60]), image(b"{}", "application/json")]
     assert ask("bfl", server, make_job(tmp_path)).one.content == MADE
     assert len(server.bodies) == 1
 
 
-def test_looking_is_not_led_elsewhere(tmp_path: Path) -> None:
+def test_polls_do_not_follow_redirects(tmp_path: Path) -> None:
     other, server = BFL(), BFL()
     with serving(other.app()) as elsewhere:
         server.looks = [redirect(f"{elsewhere}/v1/get_result?id=1")]

@@ -13,7 +13,7 @@ from tests.editors.asking import KEY, ask, fault, make_job
 from tests.editors.servers import DashScope, as_json, error, jpeg
 
 
-def test_images_come_first_and_the_instruction_last(tmp_path: Path) -> None:
+def test_images_are_sent_first_and_the_instruction_last(tmp_path: Path) -> None:
     server = DashScope()
     settings = {"negative_prompt": "blurred", "prompt_extend": False}
     asked = ask("dashscope", server, make_job(tmp_path), settings=settings)
@@ -39,7 +39,7 @@ def test_with_references_the_sources_shape_is_kept(model: str, size: str | None,
     assert "takes no mask" in asked.editor.notes[0]
 
 
-def test_models_that_choose_a_size_by_the_words_are_told_the_sources(tmp_path: Path) -> None:
+def test_models_that_choose_a_size_get_the_sources_size(tmp_path: Path) -> None:
     server = DashScope()
     ask("dashscope", server, make_job(tmp_path), model="qwen-image-3.0")
     assert server.bodies[0]["parameters"]["size"] == "1248*832"
@@ -49,7 +49,7 @@ def test_models_that_choose_a_size_by_the_words_are_told_the_sources(tmp_path: P
     assert "size" not in server.bodies[0]["parameters"]
 
 
-def test_there_has_to_be_a_image() -> None:
+def test_there_has_to_be_an_image() -> None:
     found = fault("dashscope", DashScope(), EditRequest("s", "A boat."))
     assert (found.kind, found.retryable) == ("unsupported", False)
 
@@ -82,7 +82,7 @@ def test_throttling(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("reply", [{}, {"output": 1}, {"output": {"choices": [{"message": 1}]}}])
-def test_replies_without_a_image(reply: object, tmp_path: Path) -> None:
+def test_replies_without_an_image(reply: object, tmp_path: Path) -> None:
     found = fault("dashscope", DashScope(as_json(reply)), make_job(tmp_path))
     assert (found.kind, found.retryable, found.billed) == ("no image", True, True)
     said = DashScope(as_json(DashScope().reply({"text": "I will not."})))

@@ -13,7 +13,7 @@ from tests.editors.asking import KEY, ask, fault, make_job
 from tests.editors.servers import MADE, Google, as_json, error, jpeg
 
 
-def test_images_come_first_and_the_key_is_in_its_header(tmp_path: Path) -> None:
+def test_images_are_sent_first_and_the_key_in_a_header(tmp_path: Path) -> None:
     server = Google()
     asked = ask("google", server, make_job(tmp_path), settings={"temperature": 0.5})
     (body,) = server.bodies
@@ -53,7 +53,7 @@ def test_settings_go_where_they_belong(tmp_path: Path) -> None:
     }
 
 
-def test_thoughts_are_passed_over_and_words_kept(tmp_path: Path) -> None:
+def test_thoughts_are_ignored_and_texts_stored(tmp_path: Path) -> None:
     data = {"mime_type": "image/png", "data": base64.b64encode(MADE).decode()}
     draft = {"inlineData": {"mimeType": "image/png", "data": "QUJD"}, "thought": True}
     parts: list[dict[str, Any]] = [draft, {"text": "Here "}, {"inline_data": data}, {"text": "it is."}]
@@ -89,7 +89,7 @@ def test_refusals(reply: dict[str, Any], tmp_path: Path) -> None:
         (Google().reply({"text": f"The key is {KEY}"}), r"\[key\]"),
     ],
 )
-def test_replies_without_a_image(reply: Any, words: str, tmp_path: Path) -> None:
+def test_replies_without_an_image(reply: Any, words: str, tmp_path: Path) -> None:
     with pytest.raises(Exception, match=words):
         raise fault("google", Google(as_json(reply)), make_job(tmp_path))
     found = fault("google", Google(as_json(reply)), make_job(tmp_path))
@@ -102,7 +102,7 @@ def test_google_tells_the_time_to_wait_in_the_body(tmp_path: Path) -> None:
     assert fault("google", Google(error(429, body)), make_job(tmp_path)).retry_after == 9
 
 
-def test_words_alone_and_the_price() -> None:
+def test_text_to_image_and_its_price() -> None:
     server = Google()
     asked = ask("google", server, EditRequest("s", "A boat."), provided=True)
     assert server.bodies[0]["contents"][0]["parts"] == [{"text": "A boat."}]

@@ -84,7 +84,7 @@ def test_the_nearest_size(model: str, size: tuple[int, int], sent: str, tmp_path
     assert fields(server)["size"] == sent
 
 
-def test_a_setting_replaces_what_creval_would_say(tmp_path: Path) -> None:
+def test_a_setting_overrides_crevals_value(tmp_path: Path) -> None:
     server = OpenAI()
     ask("openai", server, make_job(tmp_path), settings={"size": "auto"})
     assert fields(server)["size"] == "auto"
@@ -93,7 +93,7 @@ def test_a_setting_replaces_what_creval_would_say(tmp_path: Path) -> None:
     assert "size" not in fields(server)
 
 
-def test_nothing_to_edit_is_made_from_words() -> None:
+def test_a_sample_without_a_source_is_generated_from_text() -> None:
     server = OpenAI()
     assert ask("openai", server, EditRequest("s", "A red boat.")).one.content == MADE
     assert server.bodies == [{"model": "gpt-image-1", "prompt": "A red boat."}]

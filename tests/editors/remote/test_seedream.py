@@ -13,7 +13,7 @@ from tests.editors.asking import KEY, ask, fault, make_job
 from tests.editors.servers import MADE, Seedream, as_json, error, jpeg
 
 
-def test_one_image_goes_as_it_is(tmp_path: Path) -> None:
+def test_a_single_image_is_sent_unchanged(tmp_path: Path) -> None:
     server = Seedream()
     asked = ask("seedream", server, make_job(tmp_path))
     (body,) = server.bodies
@@ -86,7 +86,7 @@ def test_accounts_and_models(status: int, code: str, sentence: str, tmp_path: Pa
         ask("seedream", server, make_job(tmp_path))
 
 
-def test_words_alone_and_the_price() -> None:
+def test_text_to_image_and_its_price() -> None:
     server = Seedream()
     asked = ask("seedream", server, EditRequest("s", "A boat."), provided=True)
     assert "image" not in server.bodies[0]
@@ -94,6 +94,6 @@ def test_words_alone_and_the_price() -> None:
 
 
 @pytest.mark.parametrize("reply", [{}, {"data": []}, {"data": [1]}, {"data": [{}]}])
-def test_replies_without_a_image(reply: object, tmp_path: Path) -> None:
+def test_replies_without_an_image(reply: object, tmp_path: Path) -> None:
     found = fault("seedream", Seedream(as_json(reply)), make_job(tmp_path))
     assert (found.kind, found.retryable, found.billed) == ("no image", True, True)

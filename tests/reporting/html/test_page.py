@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-import shared_data
 from creval.analysis.scoring import score
 from creval.benchmarks import open_benchmark
 from creval.calls.settings import Settings
@@ -176,13 +175,9 @@ def test_other_models(tmp_path: Path, model: str, words: tuple[str, ...]) -> Non
     assert "No image file is missing." in found.text
 
 
-def test_the_released_answers(tmp_path: Path) -> None:
+def test_the_released_answers(release_run: Path) -> None:
     """Five models without images of edits: the page is complete and lists the missing images."""
-    release = shared_data.creval_release()
-    if release is None:
-        pytest.skip("the authors' release is not here")
-    replay(open_benchmark(release), release / "answer_gpt", tmp_path / "run")
-    with open_run(tmp_path / "run") as run:
+    with open_run(release_run) as run:
         text = report_page(run, score(run, resamples=100), 100)
     found = read(text)
     assert len(text) < 15e6
@@ -190,7 +185,7 @@ def test_the_released_answers(tmp_path: Path) -> None:
         assert f"edits of {name} 904 904 all" in found.text
     assert "source images 904" in found.text
     assert found.text.count("questions with answers and explanations") == 18
-    with open_run(tmp_path / "run") as run:
+    with open_run(release_run) as run:
         some = score(run, resamples=100, subset="paper", models=("Bagel", "OmniGen2"))
         found = read(report_page(run, some, 100, samples_per_section=0))
     assert "edits of Bagel 874 874 all" in found.text

@@ -19,7 +19,7 @@ from tests.web.made import image, looking_at, write_run
 SCRIPT = b'<svg xmlns="http://www.w3.org/2000/svg"><script>alert(1)</script></svg>'
 
 
-def test_a_image_comes_as_its_file_is(tmp_path: Path) -> None:
+def test_an_image_is_served_unchanged(tmp_path: Path) -> None:
     run = write_run(tmp_path)
     with looking_at(run) as client:
         answer = client.get("/picture", params={"sample": "s1", "name": "source"})
@@ -62,7 +62,7 @@ def test_a_image_comes_as_its_file_is(tmp_path: Path) -> None:
         ("", "source", ""),
     ],
 )
-def test_whatever_the_run_does_not_name_is_not_there(
+def test_files_outside_the_run_are_not_served(
     tmp_path_factory: pytest.TempPathFactory, sample: str, name: str, size: str
 ) -> None:
     run = write_run(tmp_path_factory.mktemp("run"))
@@ -83,7 +83,7 @@ def test_whatever_the_run_does_not_name_is_not_there(
 
 
 @pytest.mark.parametrize("content", [SCRIPT, b"<html><script>alert(1)</script>", b"", b"\x89PNG\r\n\x1a\nnot really"])
-def test_what_is_no_image_is_never_sent(tmp_path: Path, content: bytes) -> None:
+def test_files_that_are_no_images_are_not_served(tmp_path: Path, content: bytes) -> None:
     run = write_run(tmp_path)
     path = tmp_path / "s1.png"
     path.write_bytes(content)
@@ -100,7 +100,7 @@ def test_what_is_no_image_is_never_sent(tmp_path: Path, content: bytes) -> None:
         assert "does not exist" in client.get("/sample?id=s1").text
 
 
-def test_a_damaged_image_is_said_to_be_damaged(tmp_path: Path) -> None:
+def test_a_damaged_image_is_reported(tmp_path: Path) -> None:
     run = write_run(tmp_path)
     path = tmp_path / "s1.png"
     path.write_bytes(path.read_bytes()[:-30])

@@ -52,7 +52,7 @@ def test_foreign_names_are_refused(client: TestClient, host: str) -> None:
 
 
 @pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE"])
-def test_nothing_but_looking(client: TestClient, method: str) -> None:
+def test_only_reading_methods_are_allowed(client: TestClient, method: str) -> None:
     refused = client.request(method, "/")
     assert refused.status_code == 405
     assert refused.headers["allow"] == "GET, HEAD"

@@ -14,7 +14,7 @@ from creval.web.common.server import open_socket, server_url
 from tests.web.made import write_run
 
 
-def test_where_a_browser_finds_it() -> None:
+def test_the_address_for_a_browser() -> None:
     with open_socket("127.0.0.1", 0) as listening:
         host, port = listening.getsockname()
         assert host == "127.0.0.1"
@@ -24,7 +24,7 @@ def test_where_a_browser_finds_it() -> None:
 
 
 @pytest.mark.parametrize("host", ["no such host", "", "x" * 300, "256.0.0.1"])
-def test_where_it_cannot_listen(host: str) -> None:
+def test_unusable_addresses_are_errors(host: str) -> None:
     with pytest.raises(CrevalError):
         open_socket(host, 0)
 

@@ -141,7 +141,7 @@ def test_accept_drop_reopen_and_change(review: Kept, client: TestClient, script:
 
 
 @pytest.mark.parametrize("script", [True, False])
-def test_what_is_refused_is_said_and_what_was_typed_stays(review: Kept, client: TestClient, script: bool) -> None:
+def test_refused_changes_are_reported_and_typed_text_is_kept(review: Kept, client: TestClient, script: bool) -> None:
     answer = send(client, "one", 2, {"act": "accept", "field-0": "  ", "field-2": "2"}, script)
     assert answer.status_code == 422
     assert review.decided == []
@@ -178,7 +178,7 @@ def test_a_change_from_elsewhere_is_noticed(review: Kept, client: TestClient, sc
     assert review.text("one", "IF/1") == "Is my hat red?"
 
 
-def test_what_a_decision_changes_beside_it_is_shown_too(review: Kept, client: TestClient) -> None:
+def test_other_items_changed_by_a_decision_are_shown(review: Kept, client: TestClient) -> None:
     decide = review.decide
 
     def both(group: str, item: str, verdict: str, fields: Mapping[str, str]) -> None:
@@ -193,7 +193,7 @@ def test_what_a_decision_changes_beside_it_is_shown_too(review: Kept, client: Te
     assert found["decided"] == "2 of 3 items decided"
 
 
-def test_what_a_decision_puts_elsewhere_is_shown_too(review: Kept, client: TestClient) -> None:
+def test_items_moved_by_a_decision_are_shown(review: Kept, client: TestClient) -> None:
     review.kept["one"] = replace(review.kept["one"], items=tuple(question(f"IF/{n}", "Is it?") for n in (1, 2, 3, 4)))
     sorts_dropped_last(review)
     found = send(client, "one", 2, {"act": "drop"}).json()
@@ -201,7 +201,7 @@ def test_what_a_decision_puts_elsewhere_is_shown_too(review: Kept, client: TestC
     assert shown == {"item-4": "IF/2", "item-2": "IF/3", "item-3": "IF/4"}
 
 
-def test_a_note_that_a_decision_brings_is_shown_too(review: Kept, client: TestClient) -> None:
+def test_notes_added_by_a_decision_are_shown(review: Kept, client: TestClient) -> None:
     decide = review.decide
 
     def noting(group: str, item: str, verdict: str, fields: Mapping[str, str]) -> None:
@@ -216,7 +216,7 @@ def test_a_note_that_a_decision_brings_is_shown_too(review: Kept, client: TestCl
     assert "It rests on other words." in found["cards"]["item-2"]
 
 
-def test_a_name_is_not_said_twice(client: TestClient) -> None:
+def test_a_name_is_not_repeated(client: TestClient) -> None:
     said = words(client.get("/group", params={"id": "one"}).text)
     assert "Instruction open" in said
     assert "IF IF/1 open" in said
@@ -245,7 +245,7 @@ def test_all_are_accepted_only_as_they_were_shown(review: Kept, client: TestClie
     assert {item.verdict for item in review.kept["one"].items} == {OPEN}
 
 
-def test_what_cannot_be_accepted_stays_open(review: Kept, client: TestClient) -> None:
+def test_invalid_items_stay_open(review: Kept, client: TestClient) -> None:
     empty = question("IF/9", "")
     review.kept["one"] = replace(review.kept["one"], items=(empty, question("IF/2", "Is it?")))
     answer = send(client, "one", 0, {})
@@ -258,7 +258,7 @@ def test_what_cannot_be_accepted_stays_open(review: Kept, client: TestClient) ->
 ODD = "tab\there, a bell \x07, \u202eturned\u202c, e\u0301, line\r\nand line\rend, <b>&amp;</b> "
 
 
-def test_what_nobody_touched_stays_to_the_letter(review: Kept, client: TestClient) -> None:
+def test_unchanged_fields_keep_their_exact_text(review: Kept, client: TestClient) -> None:
     odd = replace(
         question("IF/1", "\n" + ODD),
         fields=(ReviewField("text", "\n" + ODD), ReviewField("weight", "7", ("1", "2")), ReviewField("none", "")),
@@ -306,7 +306,7 @@ def test_no_characters_at_all(review: Kept, client: TestClient) -> None:
         {"Host": "evil.example", "Origin": "http://evil.example"},
     ],
 )
-def test_a_stranger_cannot_write(review: Kept, client: TestClient, headers: dict[str, str]) -> None:
+def test_foreign_origins_cannot_write(review: Kept, client: TestClient, headers: dict[str, str]) -> None:
     action, sent = form(client, "one", 1)
     for script in (True, False):
         data: dict[str, Any] = {"json": sent} if script else {"data": sent}
@@ -315,7 +315,7 @@ def test_a_stranger_cannot_write(review: Kept, client: TestClient, headers: dict
 
 
 @pytest.mark.parametrize("token", ["", "guess", "é"])
-def test_whoever_writes_knows_the_word(review: Kept, client: TestClient, token: str) -> None:
+def test_writing_needs_the_token(review: Kept, client: TestClient, token: str) -> None:
     for place in (0, 1):
         for script in (True, False):
             answer = send(client, "one", place, {"token": token, "field-0": "Typed."}, script)
@@ -327,7 +327,7 @@ def test_whoever_writes_knows_the_word(review: Kept, client: TestClient, token: 
     assert review.decided == []
 
 
-def test_looking_changes_nothing(review: Kept, client: TestClient) -> None:
+def test_reading_changes_nothing(review: Kept, client: TestClient) -> None:
     action, sent = form(client, "one", 1)
     accept, _ = form(client, "one", 0)
     for path in ("/", "/group?id=one", "/next", "/picture?group=one", "/group?id=one&saved=IF/1"):
@@ -355,13 +355,13 @@ def test_looking_changes_nothing(review: Kept, client: TestClient) -> None:
         ("/static/review.py", "this page does not exist"),
     ],
 )
-def test_what_is_not_there_is_said(client: TestClient, path: str, sentence: str) -> None:
+def test_unknown_pages_are_errors(client: TestClient, path: str, sentence: str) -> None:
     answer = client.get(path)
     assert answer.status_code == 404
     assert sentence in words(answer.text)
 
 
-def test_what_cannot_be_written_to(client: TestClient, review: Kept) -> None:
+def test_unknown_targets_are_errors(client: TestClient, review: Kept) -> None:
     _, sent = form(client, "one", 1)
     for path in ("/decide?group=none&item=IF/1", "/decide?group=one&item=IF/7", "/decide", "/accept?group=none"):
         answer = client.post(path, json=sent)
@@ -430,9 +430,7 @@ def test_answers_are_closed_in(client: TestClient) -> None:
         assert client.get(path, headers={"Host": "evil.example"}).status_code == 403
 
 
-def test_what_cannot_be_read_or_written_is_said(
-    review: Kept, client: TestClient, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_read_and_write_errors_are_reported(review: Kept, client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
     def raising(error: Exception) -> Callable[..., Any]:
         def method(*_: object) -> None:
             raise error

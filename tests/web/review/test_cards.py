@@ -26,7 +26,7 @@ def sent_back(item: ReviewItem, ends: str) -> dict[str, str]:
 
 
 @given(ANY, ANY, st.lists(ANY, max_size=6, unique=True), st.sampled_from(["\n", "\r\n"]))
-def test_what_nobody_touched_comes_back_to_the_letter(text: str, choice: str, choices: list[str], ends: str) -> None:
+def test_unchanged_fields_are_submitted_exactly(text: str, choice: str, choices: list[str], ends: str) -> None:
     parts = (Part("text", text), Part("choice", choice, tuple(choices)))
     item = ReviewItem("i", "IF", parts)
     assert submitted_fields(item.fields, sent_back(item, ends)) == {"text": text, "choice": choice}

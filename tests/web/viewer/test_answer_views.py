@@ -72,7 +72,7 @@ def test_grades_and_measurements_have_a_mean(at: Snapshot) -> None:
     assert model_answer(at, Measurement("L1", "IF", "outside"), heard(0.25)).state == "unscored"
 
 
-def test_who_spoke(at: Snapshot) -> None:
+def test_labels_of_voices(at: Snapshot) -> None:
     assert voice_label("gauge:clip", 0, "") == "clip"
     assert voice_label("gpt", 1, "swapped") == "gpt, repeat 2 (swapped)"
     assert [one.voice for one in voice_answers(at, QUESTIONS[0], heard(1.0, 0.0))] == ["j", "j, repeat 2"]

@@ -126,7 +126,7 @@ def test_lists_are_filtered_by_their_address(client: TestClient) -> None:
         ("/elsewhere", "this page does not exist"),
     ],
 )
-def test_what_is_not_there_is_said(client: TestClient, path: str, sentence: str) -> None:
+def test_unknown_pages_are_errors(client: TestClient, path: str, sentence: str) -> None:
     answer = client.get(path)
     assert answer.status_code == 404
     assert sentence in words(answer.text)
@@ -172,7 +172,7 @@ def wait_for(client: TestClient, path: str, expected: str) -> None:
         time.sleep(0.05)
 
 
-def test_a_run_that_is_made_anew_and_one_that_goes(tmp_path: Path) -> None:
+def test_a_recreated_and_a_deleted_run(tmp_path: Path) -> None:
     run = write_run(tmp_path)
     with looking_at(run) as client:
         (run / "creval.db").rename(tmp_path / "aside.db")
@@ -255,7 +255,7 @@ def test_complex_edit(tmp_path: Path, protocol: str) -> None:
     assert "/samples?group=delta" not in start, "a difference between groups has no samples"
 
 
-def test_what_a_sample_and_an_edit_bring_with_them(tmp_path: Path) -> None:
+def test_masks_references_and_metadata_are_shown(tmp_path: Path) -> None:
     shown = image(tmp_path / "x.png")
     sample = Sample(
         "s1", "Do it.", shown, mask=shown, references=(shown, shown), captions={"source": "a cat", "target": "a dog"}
@@ -292,7 +292,7 @@ def test_what_a_sample_and_an_edit_bring_with_them(tmp_path: Path) -> None:
         assert expected in said
 
 
-def test_how_edits_came_about_and_which_are_not_there(tmp_path: Path) -> None:
+def test_histories_and_missing_edits(tmp_path: Path) -> None:
     bench = tmp_path / "bench"
     build_touchstone(bench, 2, 1)
     names = [sample.id for sample in open_benchmark(bench).dataset.samples]
@@ -332,7 +332,7 @@ def test_a_model_that_lacks_very_many_edits(tmp_path: Path) -> None:
         assert "and 1 more." in words(client.get("/model?name=A").text)
 
 
-def test_each_way_of_not_being_there(tmp_path: Path) -> None:
+def test_statuses_of_missing_edits(tmp_path: Path) -> None:
     gone = [status for status in EditStatus if status is not EditStatus.DONE]
     answers = {str(status): {"s": status} for status in gone}
     written.write(tmp_path, answers, {"s": "Surreal Fantasy"})
@@ -344,7 +344,7 @@ def test_each_way_of_not_being_there(tmp_path: Path) -> None:
     assert "has 1 missing edit: 1 impossible (in the benchmark, s.png does not exist)." in start
 
 
-def test_no_edit_is_said_where_there_is_none(tmp_path: Path) -> None:
+def test_missing_edits_are_stated(tmp_path: Path) -> None:
     run = write_run(tmp_path, {"alpha": {"s1": "++++"}, "beta": {"s1": "++++"}})
     with RunWriter(run) as store, store.transaction():
         store.put_edits(

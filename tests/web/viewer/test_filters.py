@@ -82,7 +82,7 @@ def test_an_address_leads_back_to_the_choice(at: Snapshot) -> None:
         {"model": "x" * 100_000},
     ],
 )
-def test_what_the_run_does_not_know_is_said(at: Snapshot, given: dict[str, str]) -> None:
+def test_unknown_filter_values_are_errors(at: Snapshot, given: dict[str, str]) -> None:
     with pytest.raises(CrevalError):
         parse_filters(given, at)
 

@@ -29,6 +29,6 @@ def test_it_is_taken_anew_only_where_the_run_has_changed(tmp_path: Path) -> None
         current.close()
 
 
-def test_what_is_no_run_is_said_at_once(tmp_path: Path) -> None:
+def test_folders_that_are_no_runs_are_refused_at_once(tmp_path: Path) -> None:
     with pytest.raises(CrevalError, match="is not a run"):
         LiveSnapshot(tmp_path)

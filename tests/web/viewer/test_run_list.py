@@ -88,7 +88,7 @@ def test_every_link_of_a_run_stays_in_it(client: TestClient, start: str) -> None
     assert "../../" in links(page), "the link back to the list"
 
 
-def test_what_is_no_run_there_is_an_error_page(client: TestClient) -> None:
+def test_folders_that_are_no_runs_have_an_error_page(client: TestClient) -> None:
     for path in ("/run/nothing/", "/run/..%2Ffirst/", "/run/broken/"):
         assert client.get(path).status_code == 404
 

@@ -41,11 +41,11 @@ def index(run: Path) -> TextIndex:
         ("window OR hat", (0, 0, 0)),
     ],
 )
-def test_all_words_must_be_there(index: TextIndex, wanted: str, counts: tuple[int, ...]) -> None:
+def test_results_contain_all_words(index: TextIndex, wanted: str, counts: tuple[int, ...]) -> None:
     assert tuple(index.count(wanted, kind) for kind in KINDS) == counts
 
 
-def test_where_it_was_found(index: TextIndex, run: Path) -> None:
+def test_places_of_results(index: TextIndex, run: Path) -> None:
     assert [hit.sample for hit in index.find("hat", INSTRUCTION, 2)] == ["s1", "s2"]
     assert [hit.sample for hit in index.find("hat", INSTRUCTION, 2, 2)] == ["s3"]
     assert {hit.probe for hit in index.find("sharp", QUESTION, 9)} == {"VQ/1"}
@@ -65,7 +65,7 @@ ODD = {
 
 
 @pytest.mark.parametrize("wanted", ODD)
-def test_nothing_typed_is_syntax(index: TextIndex, wanted: str) -> None:
+def test_search_syntax_is_escaped(index: TextIndex, wanted: str) -> None:
     assert tuple(index.count(wanted, kind) for kind in KINDS) == ODD[wanted]
     assert tuple(len(index.find(wanted, kind, 5)) for kind in KINDS) == ODD[wanted]
 
@@ -102,7 +102,7 @@ def test_only_chosen_models_and_samples_are_found(run: Path) -> None:
         assert index.count("alpha", EXPLANATION) == 4
 
 
-def test_what_is_shown_of_it() -> None:
+def test_excerpts_of_results() -> None:
     whole = "x" * 500 + " the <b>Hat</b> & " + "y" * 500
     shown = highlight_excerpt(whole, ["hat"])
     assert "&lt;b&gt;<mark>Hat</mark>&lt;/b&gt; &amp;" in shown

@@ -25,18 +25,19 @@ class PublishedMarks:
             raise CrevalError(
                 f"numbers are published separately for {' and '.join(found.subsets)}. Give `subset` to plot them."
             )
-        judges = [judge for judge in dict.fromkeys(one.judge for one in found.series) if judge]
-        chosen = judges[0] if judges else ""
+        judges, chosen = {one.judge for one in found.series if one.judge}, found.judge
         series = [one for one in found.in_groups(groups) if one.judge in (chosen, "")]
         self.own = {name: one for one in series for name in one.own}
         """The series by the run's models."""
         self.others = [one for one in series if not one.own]
         """The series of models that the run does not have."""
         by = f", judge {escape_plot_text(chosen)}" if chosen else ""
-        others = f" (of {len(judges)} published)" if len(judges) > 1 else ""
+        others = f", one of {len(judges)} judges" if len(judges) > 1 else ""
         self.note = (
             f"Open diamonds: published ({escape_plot_text(found.publication.citation)}{by}{others}), not measured "
             "here, without intervals and not ranked. "
+            if series
+            else "No numbers are published for what this plot shows. "
         )
 
     def value(self, name: str, level: str, group: str, column: str) -> float | None:

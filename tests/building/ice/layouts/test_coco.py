@@ -99,7 +99,7 @@ def test_malformed_runs_are_refused(counts: object) -> None:
         _decode_runs({"size": [HEIGHT, WIDTH], "counts": counts}, (WIDTH, HEIGHT))
 
 
-def test_images_that_cannot_be_used_are_told(tmp_path: Path) -> None:
+def test_unusable_images_are_reported(tmp_path: Path) -> None:
     path = coco(tmp_path, {"segmentation": SQUARE, "area": 100}, size=(20, 20))
     with pytest.raises(
         CrevalError, match=r"no usable images .*0007: the image is 40 x 20, but its annotations say 20 x 20"

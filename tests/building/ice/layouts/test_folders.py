@@ -79,7 +79,7 @@ def test_a_pair_becomes_a_virtual_try_on(tmp_path: Path, masks: bool) -> None:
         assert np.count_nonzero(mask) == 64, "only the garment on the upper body"
 
 
-def test_pairs_can_be_given_and_lost_ones_are_told(tmp_path: Path) -> None:
+def test_pairs_can_be_given_and_missing_ones_are_reported(tmp_path: Path) -> None:
     images, pairs = viton(tmp_path / "viton"), tmp_path / "pairs.txt"
     pairs.write_text("00_00.jpg 09_00.jpg\n00_00.jpg 00_00.jpg\n")
     found = import_images(tmp_path / "out", images / "test", "viton-hd", pairs)
