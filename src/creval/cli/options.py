@@ -57,6 +57,9 @@ Weights = Annotated[
     ),
 ]
 Models = Annotated[str | None, typer.Option(metavar="A,B", help="Only these models, joined by commas.")]
+Groups = Annotated[
+    str | None, typer.Option(metavar="open=A,B,closed=C", help="Groups of models: their means, gaps and best models.")
+]
 Missing = Annotated[
     str | None,
     typer.Option(

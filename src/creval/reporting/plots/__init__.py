@@ -11,7 +11,7 @@ from creval.reporting.plots.plane import plane
 from creval.reporting.plots.radar import radar
 from creval.reporting.plots.repeat_variation import repeat_variation
 from creval.reporting.plots.selection import describe_basis
-from creval.reporting.plots.sources import sources
+from creval.reporting.plots.side_by_side_scores import sources
 from creval.reporting.plots.ternary import ternary
 
 __all__ = [
