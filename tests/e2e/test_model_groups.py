@@ -55,4 +55,4 @@ def test_values_only_leaves_out_intervals_and_says_so(miniature_run: Path) -> No
     head = right("score", miniature_run, "--values-only", "--csv").splitlines()[0]
     assert head == "level,group,model,metric,value"
     assert "goes with tables" in wrong("score", miniature_run, "--values-only", "--json")
-    assert "--compact goes with --latex" in wrong("score", miniature_run, "--compact")
+    assert "--compact needs --latex" in wrong("score", miniature_run, "--compact")
