@@ -65,6 +65,7 @@ class ComplexBenchBuilder(Builder[dict[str, Any]]):
             dry_run=dry_run,
             types=list(self._types),
         )
+        self.images = images
         self.entries = ComplexBenchEntries(out)
         names = list_image_names(images, out)
         existing = {name for name in names if self.entries.has(ALL_SUBSETS, name)}

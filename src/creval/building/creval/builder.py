@@ -91,6 +91,7 @@ class CrevalBuilder(Builder[SampleDraft]):
         self.examples = read_examples(options.examples)
         temperature = 1.0 if temperature is None else temperature
         super().__init__(out, roles, settings, self.prompts.values(), temperature=temperature, dry_run=dry_run)
+        self.images = images
         self.notes: list[str] = []
         self.user_edited: list[str] = []
         self.rejected: dict[str, list[dict[str, Any]]] = {}

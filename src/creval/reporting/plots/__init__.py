@@ -10,8 +10,8 @@ from creval.reporting.plots.operation_counts import operation_counts
 from creval.reporting.plots.plane import plane
 from creval.reporting.plots.radar import radar
 from creval.reporting.plots.repeat_variation import repeat_variation
-from creval.reporting.plots.score_sources import sources
 from creval.reporting.plots.selection import describe_basis
+from creval.reporting.plots.side_by_side_scores import sources
 from creval.reporting.plots.ternary import ternary
 
 __all__ = [
