@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import settings
 
 import shared_data
 from creval.benchmarks import open_benchmark
@@ -23,6 +24,10 @@ from tests.commands import right
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Dialog, Page
+
+# A busy machine makes single examples slow. Time is tested in test_growth.py.
+settings.register_profile("creval", deadline=None)
+settings.load_profile("creval")
 
 
 def pytest_xdist_auto_num_workers() -> int:
