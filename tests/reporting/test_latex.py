@@ -58,7 +58,7 @@ def test_groups_of_samples_and_of_models_are_headings(card: Scorecard) -> None:
         r"\multicolumn{5}{@{}l}{\textit{open}} \\",
         r"\multicolumn{5}{@{}l}{\textit{closed \& co\_}} \\",
     ]
-    assert len(heads) == 3 * (1 + 2)
+    assert len(heads) == 3 * (1 + 2) + 1, "the last is the note on values"
     wide = latex_table(card, shown, GROUPS, wide=True, cells=LatexCells.VALUES)
     assert r"\cmidrule(lr){2-5}\cmidrule(lr){6-9}\cmidrule(lr){10-13}" in wide
 
@@ -72,6 +72,9 @@ def test_groups_of_models_keep_their_names_in_every_format(miniature_run: Path) 
         ("Keeper", "open"),
         ("Careful", "closed"),
         ("Follower", "others"),
+        ("mean of open", "open"),
+        ("mean of closed", "closed"),
+        ("open minus closed", ""),
     }
     assert json.loads(creval(*given, "--json").stdout)["model_groups"] == {"open": ["Keeper"], "closed": ["Careful"]}
     assert "open" in creval(*given).stdout

@@ -215,3 +215,48 @@ def test_a_difference_has_the_sample_count_of_the_smallest_metric() -> None:
     values[1, 3:11, 1] = np.nan
     (found,) = build_scorecard(table(values, [0] * 12), resamples=100).differences
     assert (found.samples, found.low) == (4, None), "too few for an interval"
+
+
+def test_groups_of_models_have_means_and_gaps() -> None:
+    values = np.concatenate([BASE, BASE + 0.1, BASE + 4]) + NOISE
+    made = build_scorecard(
+        table(values, [0, 4, 8] * 20), resamples=1000, groups={"open": ["A", "B"], "closed": ["C"]}, average=True
+    )
+    assert [one.name for one in made.model_sets] == [
+        "mean of open",
+        "mean of closed",
+        "open minus closed",
+        "average over models",
+    ]
+    mean = (made.cell("A", "S").value or 0) / 2 + (made.cell("B", "S").value or 0) / 2
+    assert made.cell("mean of open", "S").value == pytest.approx(mean)
+    assert made.cell("mean of closed", "S") == made.cell("C", "S")
+    gap = made.cell("open minus closed", "S")
+    assert gap.value == pytest.approx(mean - (made.cell("C", "S").value or 0))
+    # The gap is paired over samples: much narrower than the intervals of its parts, and near mean +- 1.96 errors.
+    apart = values[:2].mean(axis=0) - values[2]
+    composite = apart @ [0.4, 0.4, 0.2]
+    within = np.mean([composite[n::3].var(ddof=1) / 20 for n in range(3)]) / 3
+    assert gap.low is not None
+    assert gap.high is not None
+    assert gap.high - gap.low == pytest.approx(2 * 1.96 * within**0.5, rel=0.08)
+    assert made.cell("open minus closed", "IF", "Customization").value == pytest.approx(
+        np.mean([(made.cell(name, "IF", "Customization").value or 0) for name in "AB"])
+        - (made.cell("C", "IF", "Customization").value or 0)
+    )
+
+
+def test_a_group_ignores_models_without_a_value() -> None:
+    values = BASE + np.zeros((3, 60, 3))
+    values[1] = np.nan
+    made = build_scorecard(table(values, [0] * 60), resamples=100, groups={"x": ["A", "B"], "y": ["B"]})
+    assert made.cell("mean of x", "IF").value == pytest.approx(made.cell("A", "IF").value)
+    assert made.cell("x minus y", "IF").value is None
+
+
+def test_unknown_models_and_empty_groups_are_refused() -> None:
+    made = table(BASE + np.zeros((2, 60, 3)), [0] * 60)
+    with pytest.raises(CrevalError, match="no model 'Z'"):
+        build_scorecard(made, groups={"x": ["Z"]})
+    with pytest.raises(CrevalError, match="needs models"):
+        build_scorecard(made, groups={"x": []})

@@ -32,18 +32,20 @@ def score(
     resamples: int = 2_000,
     seed: int = 0,
     average: bool = False,
+    groups: Mapping[str, Sequence[str]] | None = None,
     missing: str = EXCLUDE,
     common: bool = False,
 ) -> Scorecard:
     """Score a run at every level of its protocol, with intervals and coverage.
 
-    `average` adds the mean over the models. Samples without an edit are excluded or, with
-    `missing="zero"`, count as failed. `common` keeps only the samples that all models have a score of.
+    `average` adds the mean over the models, `groups` that of each named group and the gaps between groups.
+    Samples without an edit are excluded or, with
+    `missing="zero"`, count as failed. `common` keeps only the samples that all models have a score for.
     """
     table = build_score_table(
         run, strict=strict, subset=subset, weights=weights, models=models, missing=missing, common=common
     )
-    return build_scorecard(table, resamples=resamples, seed=seed, average=average)
+    return build_scorecard(table, resamples=resamples, seed=seed, average=average, groups=groups)
 
 
 def build_score_table(
@@ -78,7 +80,7 @@ def restrict_to(
     weights: Weights | None = None,
     averaged: bool = False,
 ) -> ScoreTable:
-    """Restrict the table to these samples, by default those that all models have a score of.
+    """Restrict the table to these samples, by default those that all models have a score for.
 
     Values that one model lacks are removed from all models.
     """

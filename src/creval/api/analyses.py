@@ -34,12 +34,20 @@ if TYPE_CHECKING:
     from creval.stats.weight_sensitivity import Sensitivity
 
 
-def scorecard(run: Run, options: ScoringOptions, *, average: bool = False) -> Scorecard:
+def scorecard(
+    run: Run, options: ScoringOptions, *, average: bool = False, groups: Mapping[str, Sequence[str]] | None = None
+) -> Scorecard:
     """Return the scorecard of an open run, given the options of `score`."""
     from creval.analysis.scoring import score as score_run
 
     given: dict[str, Any] = dict(resolve_options(options, run.manifest))
-    return score_run(run, common=given.pop("common_samples", False), average=average, **given)
+    common = given.pop("common_samples", False)
+    return score_run(run, common=common, average=average, groups=resolve_groups(run, groups), **given)
+
+
+def resolve_groups(run: Run, groups: Mapping[str, Sequence[str]] | None) -> dict[str, list[str]]:
+    """Return groups of models under the names that the open run uses."""
+    return {name: [run.resolve_model(one) for one in members] for name, members in (groups or {}).items()}
 
 
 def corrected_scores(run: Run, card: Scorecard, file: str | Path, resamples: int, seed: int) -> CorrectedScores:
@@ -82,6 +90,7 @@ def score(
     missing: str | None = None,
     common_samples: bool = False,
     average: bool = False,
+    groups: Mapping[str, Sequence[str]] | None = None,
     correct: str | Path | None = None,
     published: bool = False,
     save: bool = False,
@@ -93,8 +102,9 @@ def score(
     `by` selects the levels or groups to show; `.frame()` always has all of them. `missing="zero"` counts samples
     without an edit as failed. `common_samples` uses only samples for which every model has an edit. `subset`,
     `missing`, `weights` and `models` default to the values saved with the run; `save` saves the given ones.
-    `correct` is a file written by `calibrate`; it adds scores corrected for the judge's errors. `published` adds the
-    numbers that the benchmark's paper published, marked as such.
+    `groups` maps names to models: it adds the mean of each group and the gaps between groups. `correct` is a file
+    written by `calibrate`; it adds scores corrected for the judge's errors. `published` adds the numbers that the
+    benchmark's paper published, marked as such.
     """
     from creval.reporting import tables
     from creval.reporting.commands.score_output import score_output
@@ -105,14 +115,14 @@ def score(
     if save:
         save_scoring(run, scoring)
     with opened_run(run) as opened:
-        card = scorecard(opened, scoring, average=average)
-        groups = tables.select_groups(card, [by] if isinstance(by, str) else list(by))
-        grids, corrected = list(tables.score_tables(card, groups, {})), None
+        card = scorecard(opened, scoring, average=average, groups=groups)
+        shown = tables.select_groups(card, [by] if isinstance(by, str) else list(by))
+        grids, corrected = list(tables.score_tables(card, shown, card.model_groups)), None
         if correct is not None:
             corrected = corrected_scores(opened, card, correct, resamples, seed)
-            grids += tables.corrected_tables(card, corrected, groups)
+            grids += tables.corrected_tables(card, corrected, shown)
         beside = published_scores(opened, card) if published else None
-        return ScoreResult(card, score_output(opened, card, groups, resamples, corrected, grids, beside))
+        return ScoreResult(card, score_output(opened, card, shown, resamples, corrected, grids, beside))
 
 
 def compare(
@@ -182,7 +192,7 @@ def agree(
     if not given and human is None:
         raise CrevalError("give one or more runs, or `human` FILE.")
     if scale is not None and human is None:
-        raise CrevalError("`scale` goes with `human` FILE.")
+        raise CrevalError("`scale` needs `human` FILE.")
     with ExitStack() as stack:
         opened = [stack.enter_context(opened_run(run, labels=False)) for run in given]
         levels = {level.name: level for run in opened for level in run.levels if level.groups_samples}
@@ -239,7 +249,7 @@ def sensitivity(
     from creval.stats.weight_sensitivity import analyse_sensitivity
 
     if scale is not None and human is None:
-        raise CrevalError("`scale` goes with `human` FILE.")
+        raise CrevalError("`scale` needs `human` FILE.")
     with opened_run(run) as opened:
         card = scorecard(opened, {"resamples": 100, **scoring})
         notes = missing_edits.missing_policy_sentences(card.table, missing_edits.missing_from_table(opened, card.table))
@@ -328,7 +338,7 @@ def _is_single_run(given: Sequence[RunLike]) -> bool:
 
 def _require_none(scoring: ScoringOptions, lower: Sequence[str] | None) -> None:
     if any(scoring.values()) or lower:
-        raise CrevalError("`subset`, `strict`, `weights` and `lower` go with a run or scores: give one.")
+        raise CrevalError("`subset`, `strict`, `weights` and `lower` need a run or scores.")
 
 
 def _read_metric_scores(
@@ -345,14 +355,14 @@ def _read_metric_scores(
 
     if run is not None:
         if lower is not None:
-            raise CrevalError("`lower` goes with score files only; a run stores the direction of its metrics.")
+            raise CrevalError("`lower` is for score files only; a run stores the direction of its metrics.")
         chosen = resolve_options(scoring, run.manifest)
         options: dict[str, Any] = {name: chosen.get(name) for name in ("strict", "subset", "weights")}
         held = metric_scores_from_table(build_score_table(run, **options))
     else:
         tables = read_tables([one.folder if isinstance(one, Run) else one for one in given], scoring, lower or ())
         if all(named.is_file for named in tables) and any(scoring.values()):
-            raise CrevalError("`subset`, `strict` and `weights` go with a run, not with `scores`.")
+            raise CrevalError("`subset`, `strict` and `weights` need a run instead of `scores`.")
         left_out |= {named.path: named.skipped_rows for named in tables if named.skipped_rows}
         held = combine_tables(tables)
     return held, {name: str(unit) for name, unit in zip(held.samples, held.clusters.tolist(), strict=True)}

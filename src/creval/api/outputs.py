@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -32,6 +32,7 @@ PLOT_KINDS = {
     "repeats": "variation of scores between repeated measurements",
     "groups": "scores with intervals for each group of any level",
     "cost": "score against the cost or time of an edit, with the strategies of one model connected",
+    "best-of": "each metric over the number of candidates of best-of-N",
     "sources": "the same models by several runs or score files, such as other judges or protocols",
 }
 """Kinds of plots, each with a description."""
@@ -52,7 +53,7 @@ def plot(
     published: bool = False,
     **scoring: Unpack[ScoringOptions],
 ) -> Figure:
-    """Plot a run. `kind` is radar, forest, plane, weights, complexity, repeats, groups, cost or sources.
+    """Plot a run. `kind` is radar, forest, plane, weights, complexity, repeats, groups, cost, best-of or sources.
 
     Returns a matplotlib figure and, if `out` is given, saves it there (.svg, .png or .pdf). For `weights`, `human` is a
     CSV file of ratings; the weights that agree best with them are marked. For `sources`, `beside` has other runs and
@@ -66,13 +67,13 @@ def plot(
     if out is not None:
         plots.check_suffix(out)
     if level is not None and kind not in _KINDS_WITH_LEVEL:
-        raise CrevalError(f"`level` goes with {', '.join(_KINDS_WITH_LEVEL)}, not with {kind}.")
+        raise CrevalError(f"`level` is for {', '.join(_KINDS_WITH_LEVEL)}, not for {kind}.")
     if metrics and kind in ("plane", "weights", "repeats", "cost"):
-        raise CrevalError(f"`metrics` goes with radar, forest, groups and complexity, not {kind}.")
+        raise CrevalError(f"`metrics` is for radar, forest, groups and complexity, not for {kind}.")
     if (human or scale) and kind != "weights":
-        raise CrevalError("`human` and `scale` go with weights.")
+        raise CrevalError("`human` and `scale` are for weights only.")
     if published and kind not in _KINDS_WITH_PUBLISHED:
-        raise CrevalError(f"`published` goes with {', '.join(_KINDS_WITH_PUBLISHED)}, not with {kind}.")
+        raise CrevalError(f"`published` is for {', '.join(_KINDS_WITH_PUBLISHED)}, not for {kind}.")
     if beside and kind != "sources":
         raise CrevalError(f"a plot of several runs is of the kind sources, not {kind}.")
     if kind == "sources":
@@ -85,6 +86,8 @@ def plot(
             about = plots.describe_basis(card, opened.manifest)
             if kind == "weights":
                 made = _draw_weights(opened, card, about, human, scale)
+            elif kind == "best-of":
+                made = plots.best_of(card, read_provenance(opened.manifest), metrics=metrics, about=about)
             elif kind == "cost":
                 made = plots.cost(card, read_provenance(opened.manifest), about=about)
             else:
@@ -190,6 +193,7 @@ def report(
     *,
     images: str = "inside",
     samples: int = 6,
+    groups: Mapping[str, Sequence[str]] | None = None,
     beside: Sequence[str | Path] = (),
     published: bool = False,
     **scoring: Unpack[ScoringOptions],
@@ -197,8 +201,8 @@ def report(
     """Write an HTML report with findings, tables, plots and example samples. Return its path.
 
     `images` is `inside` to embed thumbnails in the page, or `link` to link to the image files. `samples` is the number
-    of samples to show of each kind. `beside` has other runs and score files to compare the scores with. `published`
-    adds the numbers that the benchmark's paper published.
+    of samples to show of each kind. `groups` maps names to models, as in `score`. `beside` has other runs and score
+    files to compare the scores with. `published` adds the numbers that the benchmark's paper published.
     """
     from creval.core.files import atomic_write
     from creval.reporting.html import report_page
@@ -211,7 +215,7 @@ def report(
     if path.suffix.casefold() not in (".html", ".htm"):
         raise CrevalError(f"`out` {out}: give a file that ends in .html.")
     with opened_run(_path_of(run)) as opened, ProgressLine() as line:
-        card = scorecard(opened, scoring)
+        card = scorecard(opened, scoring, groups=groups)
         content = report_page(
             opened,
             card,
@@ -231,13 +235,14 @@ def export(
     out: str | Path,
     *,
     force: bool = False,
+    groups: Mapping[str, Sequence[str]] | None = None,
     beside: Sequence[str | Path] = (),
     **scoring: Unpack[ScoringOptions],
 ) -> tuple[Path, ...]:
     """Write verdicts and scores as Parquet and CSV, tables as Markdown and LaTeX, and a JSON file. Return the paths.
 
-    A folder that contains other files is an error without `force`. `beside` has other runs and score files to
-    compare the scores with.
+    A folder that contains other files is an error without `force`. `groups` maps names to models, as in `score`.
+    `beside` has other runs and score files to compare the scores with.
     """
     from creval.reporting.export import check_export_folder, export_run
 
@@ -246,7 +251,7 @@ def export(
     with opened_run(_path_of(run)) as opened, ProgressLine() as line:
         names = export_run(
             opened,
-            scorecard(opened, scoring),
+            scorecard(opened, scoring, groups=groups),
             folder,
             resamples=scoring.get("resamples", 2_000),
             force=force,

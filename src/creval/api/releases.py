@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 from creval import registry
 from creval.core.benchmark import BenchmarkFormat
@@ -20,7 +20,7 @@ def get(
     *,
     revision: str | None = None,
     dry_run: bool = False,
-    announce: Any = None,
+    announce: Callable[[str], None] = lambda _: None,
 ) -> Result[Path | None]:
     """Download the official release of a benchmark into the folder `out`, or list all releases.
 
@@ -36,7 +36,7 @@ def get(
     found = known[require_known("benchmark with a release", benchmark.casefold(), known)]
     if out is None:
         raise CrevalError(f"give the folder for the release of {found.name} (`out`).")
-    return _download(found, Path(out), revision, dry_run, announce or (lambda _: None))
+    return _download(found, Path(out), revision, dry_run, announce)
 
 
 def _formats() -> dict[str, BenchmarkFormat]:
@@ -78,7 +78,7 @@ def _list_releases(known: dict[str, BenchmarkFormat]) -> Result[Path | None]:
 
 
 def _download(
-    found: BenchmarkFormat, folder: Path, revision: str | None, dry_run: bool, announce: Any
+    found: BenchmarkFormat, folder: Path, revision: str | None, dry_run: bool, announce: Callable[[str], None]
 ) -> Result[Path | None]:
     from creval.downloads.release_download import MANIFEST, download_release
 

@@ -10,7 +10,7 @@ import typer
 from creval.cli import console, options
 
 _LARGE = 15.0  # MB
-_PLOT_KINDS = "radar, forest, plane, weights, complexity, repeats, groups, cost, sources"
+_PLOT_KINDS = "radar, forest, plane, weights, complexity, repeats, groups, cost, best-of, sources"
 
 
 def report(
@@ -22,6 +22,7 @@ def report(
     missing: options.Missing = None,
     common_samples: options.CommonSamples = False,
     models: options.Models = None,
+    groups: options.Groups = None,
     images: Annotated[
         str, typer.Option(metavar="inside|link", help="Embed thumbnails, or link to the files.")
     ] = "inside",
@@ -37,7 +38,16 @@ def report(
     run, *beside = runs
     options.keep_labels(run, label)
     scoring = options.scoring(strict, subset, weights, models, missing, common_samples, resamples, seed)
-    path = outputs.report(run, out, images=images, samples=samples, beside=beside, published=published, **scoring)
+    path = outputs.report(
+        run,
+        out,
+        images=images,
+        samples=samples,
+        groups=options.parse_groups(groups),
+        beside=beside,
+        published=published,
+        **scoring,
+    )
     size = path.stat().st_size / 1e6
     console.print_note(f"wrote {out} ({size:.1f} MB)")
     if size > _LARGE:
@@ -98,7 +108,7 @@ def plot(
     resamples: options.Resamples = 2_000,
     seed: options.Seed = 0,
 ) -> None:
-    """Plot a run: radar, forest, plane, weights, complexity, repeats, groups, cost or sources."""
+    """Plot a run: radar, forest, plane, weights, complexity, repeats, groups, cost, best-of or sources."""
     from creval.api import outputs
 
     run, *beside = runs
@@ -124,6 +134,7 @@ def export(
     runs: options.Sources,
     out: Annotated[str, typer.Option(metavar="DIR", help="The folder to write.")],
     models: options.Models = None,
+    groups: options.Groups = None,
     subset: options.Subset = None,
     strict: options.Strict = False,
     weights: options.Weights = None,
@@ -140,7 +151,7 @@ def export(
     run, *beside = runs
     options.keep_labels(run, label)
     scoring = options.scoring(strict, subset, weights, models, missing, common_samples, resamples, seed)
-    files = outputs.export(run, out, force=force, beside=beside, **scoring)
+    files = outputs.export(run, out, force=force, groups=options.parse_groups(groups), beside=beside, **scoring)
     console.print_note(f"wrote {len(files)} files into {out}; {Path(out) / 'README.md'} describes them")
 
 

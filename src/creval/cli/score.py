@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from creval.cli import console, options
-from creval.core.errors import CrevalError, require_known
+from creval.core.errors import CrevalError
 
 if TYPE_CHECKING:
     from creval.analysis.correction import CorrectedScores
@@ -30,9 +30,7 @@ def score(
     models: options.Models = None,
     missing: options.Missing = None,
     common_samples: options.CommonSamples = False,
-    groups: Annotated[
-        str | None, typer.Option(metavar="open=A,B,closed=C", help="Mark the best and the second model of each group.")
-    ] = None,
+    groups: options.Groups = None,
     wide: Annotated[bool, typer.Option("--wide", help="Groups as columns, one row per model.")] = False,
     average: Annotated[bool, typer.Option("--average", help="Add the mean over the models.")] = False,
     correct: Annotated[
@@ -48,7 +46,7 @@ def score(
         bool, typer.Option("--compact", help="With --latex: half-widths of intervals, coverage only below 99.5 %.")
     ] = False,
     values_only: Annotated[
-        bool, typer.Option("--values-only", help="With --latex: no intervals and no coverage.")
+        bool, typer.Option("--values-only", help="Leave intervals and coverage out of the tables.")
     ] = False,
     metrics: Annotated[
         str | None, typer.Option(metavar="IF,VC", help="Of several runs: these metrics instead of the ranking one.")
@@ -88,21 +86,18 @@ def score(
         _score_side_by_side(runs, scoring, metrics, lower, chosen, values_only)
         return
     if metrics is not None or lower is not None:
-        raise CrevalError("--metrics and --lower go with several runs or score files.")
-    if ((compact or values_only) and not latex) or (compact and values_only):
-        raise CrevalError("--compact and --values-only are options of --latex, and exclude each other.")
+        raise CrevalError("--metrics and --lower are for several runs or score files.")
+    if compact and (values_only or not latex):
+        raise CrevalError("--compact needs --latex, and excludes --values-only.")
+    if values_only and json:
+        raise CrevalError("--values-only is for tables, not for --json.")
     cells = LatexCells.COMPACT if compact else LatexCells.VALUES if values_only else LatexCells.FULL
     scoring = options.scoring(strict, subset, weights, models, missing, common_samples, resamples, seed)
     if save:
         analyses.save_scoring(run, scoring)
     with options.open_for_output(run, label, json) as opened:
-        card = analyses.scorecard(opened, scoring, average=average)
-        named = {
-            group: [opened.resolve_model(name) for name in members]
-            for group, members in options.parse_groups(groups).items()
-        }
-        for name in (name for members in named.values() for name in members):
-            require_known("model", name, card.table.models)
+        named = analyses.resolve_groups(opened, options.parse_groups(groups))
+        card = analyses.scorecard(opened, scoring, average=average, groups=named)
         levels = [level.name for level in card.table.schema.levels]
         wanted = options.parse_names(by, "--by") or (levels if json or csv else ["overall"])
         shown = tables.select_groups(card, wanted)
@@ -113,7 +108,7 @@ def score(
             if not json and (csv or markdown or latex):
                 raise CrevalError("--correct supports only tables in the terminal and --json.")
         if csv:
-            table = tables.csv_table(card, shown, named)
+            table = tables.csv_table(card, shown, named, values_only=values_only)
             print(table if beside is None else published_tables.published_csv(beside, shown, table), end="")
             return
         output = score_output(opened, card, shown, resamples, corrected, published=beside)
@@ -128,7 +123,7 @@ def score(
         print("".join(f"\n{draw(table)}" for table in output.tables), end="")
         notes.append(decided)
     else:
-        _print_tables(card, shown, named, corrected, sentences=(*rule, decided), wide=wide)
+        _print_tables(card, shown, named, corrected, sentences=(*rule, decided), wide=wide, values_only=values_only)
         for grid in output.tables:
             console.print_table(grid)
     console.print_note(*notes)
@@ -139,7 +134,8 @@ def _score_side_by_side(
 ) -> None:
     """Print the scores of several runs and score files, in the chosen format."""
     from creval.api.side_by_side import compare_sources
-    from creval.reporting.table_formats import latex_from_table, markdown_from_table, strip_to_values
+    from creval.reporting.output import strip_to_values
+    from creval.reporting.table_formats import latex_from_table, markdown_from_table
 
     found = compare_sources(
         sources,
@@ -167,14 +163,16 @@ def _print_tables(
     *,
     sentences: Iterable[str],
     wide: bool,
+    values_only: bool,
 ) -> None:
     from creval.reporting import tables
+    from creval.reporting.output import strip_to_values
 
     out = console.stdout_console()
     for line in tables.format_sample_lines(card, sample_groups):
         print(line)
     for grid in tables.score_tables(card, sample_groups, model_groups, width=out.width if wide else 0):
-        console.print_table(grid)
+        console.print_table(strip_to_values(grid) if values_only else grid)
     for sentence in sentences:
         out.print(sentence)
     if corrected is not None:

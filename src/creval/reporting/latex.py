@@ -8,16 +8,18 @@ from enum import Enum
 from creval.core import formatting
 from creval.core.schema import Digits
 from creval.reporting import numbers
+from creval.reporting.output import VALUES_ONLY
 from creval.reporting.tables import (
     ModelGroups,
     SampleGroups,
     ScoreColumn,
     columns_with_data,
+    first_of_sets,
     model_heads,
     row_names,
     score_columns,
 )
-from creval.stats.scorecard import AVERAGE_MODEL, Scorecard, ScoreEstimate
+from creval.stats.scorecard import Scorecard, ScoreEstimate
 
 _MAX_SHOWN_COVERAGE = 0.995
 """A compact table shows a coverage below this."""
@@ -57,7 +59,8 @@ def latex_table(
             lines.append(_heading(card.table.schema.group_title(level, group), count))
         block = [ScoreColumn(card, level, group, column, model_groups) for column in columns]
         lines += _block(card, block, model_groups, cells)
-    body = "\n".join(["\\toprule", *lines, "\\bottomrule"])
+    note = [_row([f"\\multicolumn{{{count + 1}}}{{@{{}}l}}{{\\footnotesize {VALUES_ONLY}}}"])]
+    body = "\n".join(["\\toprule", *lines, "\\bottomrule", *(note if cells is LatexCells.VALUES else [])])
     made = f"\\begin{{tabular}}{{@{{}}l{'r' * count}@{{}}}}\n{body}\n\\end{{tabular}}\n"
     return made if cells is LatexCells.FULL else f"{_NARROW}{made}}}\n"
 
@@ -85,10 +88,11 @@ def _block(
 ) -> Iterator[str]:
     """Yield a row per model. A group of models starts with its name, the average with a rule."""
     heads = model_heads(card, model_groups)
-    for name in row_names(card, model_groups, spots[0].level if spots else ""):
+    names = row_names(card, model_groups, spots[0].level if spots else "")
+    for name in names:
         if name in heads:
             yield _heading(heads[name], len(spots))
-        if name == AVERAGE_MODEL:
+        if name == first_of_sets(card, names):
             yield r"\midrule"
         yield _row([formatting.escape_latex(name), *(_cell(spot, name, cells) for spot in spots)])
 
@@ -105,13 +109,13 @@ def _cell(spot: ScoreColumn, name: str, cells: LatexCells) -> str:
     cell = spot.cell(name)
     mark = _MARKS.get(spot.marks.get(name, 0), "%s")
     if cells is LatexCells.COMPACT:  # the value gets as many decimals as the half-width
-        value = mark % formatting.format_value(cell.value, Digits(spot.digits.ends), spot.sign)
+        value = mark % formatting.format_value(cell.value, Digits(spot.digits.ends), spot.sign_of(name))
         rest = _half_width(cell, spot.digits) + _low_coverage(cell)
         return f"{value}{{\\scriptsize{rest}}}" if rest else value
-    value = mark % spot.value(cell)
+    value = mark % spot.value(name)
     if cells is LatexCells.VALUES:
         return value
-    rest = f"{spot.interval(cell)} ({numbers.format_coverage(cell)})".strip().replace("%", r"\%")
+    rest = f"{spot.interval(name)} ({numbers.format_coverage(cell)})".strip().replace("%", r"\%")
     return f"{value} {{\\scriptsize {rest}}}" if rest else value
 
 

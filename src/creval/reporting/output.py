@@ -11,6 +11,7 @@ from creval.core.formatting import escape_control
 if TYPE_CHECKING:
     from rich.table import Table
 
+VALUES_ONLY = "Values only: intervals and coverage are left out."
 BEST, SECOND, STRONG, FAINT, ITALIC = "best", "second", "strong", "faint", "aside"
 
 
@@ -49,6 +50,12 @@ class CommandOutput:
 
     def as_json(self) -> dict[str, Any]:
         return {"sentences": list(self.sentences), **self.data}
+
+
+def strip_to_values(table: OutputTable) -> OutputTable:
+    """Return a table without intervals, coverage and ranks, with a note that they are left out."""
+    rows = [[as_table_cell(cell)._replace(below="", beside="") for cell in row] for row in table.rows]
+    return replace(table, rows=rows, caption=VALUES_ONLY)
 
 
 def split_to_width(table: OutputTable, width: int) -> list[OutputTable]:

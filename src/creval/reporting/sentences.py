@@ -51,6 +51,26 @@ def decided_sentence(card: Scorecard) -> str:
     return sentence
 
 
+def gap_sentences(card: Scorecard) -> list[str]:
+    """Return the gaps between groups of models in the ranking column, and what their intervals mean."""
+    name = card.table.schema.ranking_column
+    digits = card.table.schema.find_metric(name).digits
+    found = []
+    for one in card.model_sets:
+        cell = card.cell(one.name, name)
+        if not one.minus or cell.value is None:
+            continue
+        sure = cell.low is not None and cell.high is not None and (cell.low > 0 or cell.high < 0)
+        verdict = "the interval excludes zero" if sure else "not decided: the interval includes zero, or there is none"
+        found.append(f"{name}, {escape_control(one.name)}: {format_estimate(cell, digits, '+')}; {verdict}.")
+    if found:
+        found.append(
+            "Means and gaps of groups are of these models on these samples: their intervals are over samples, not over "
+            "other models that could be in a group."
+        )
+    return found
+
+
 def join_names(names: Sequence[str]) -> str:
     """Join names for a sentence: `A, B and C`."""
     return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)

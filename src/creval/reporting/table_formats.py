@@ -3,20 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from creval.core.formatting import escape_latex, escape_markdown
 from creval.reporting.output import BEST, SECOND, STRONG, OutputTable, TableCell, as_table_cell
 
-VALUES_ONLY = "Values only: intervals and coverage are left out."
 _MARKDOWN = {BEST: ("**", "**"), STRONG: ("**", "**"), SECOND: ("<u>", "</u>")}
 _LATEX = {BEST: "\\textbf{%s}", STRONG: "\\textbf{%s}", SECOND: "\\underline{%s}"}
-
-
-def strip_to_values(table: OutputTable) -> OutputTable:
-    """Return a table without intervals, coverage and ranks, with a note that they are left out."""
-    rows = [[as_table_cell(cell)._replace(below="", beside="") for cell in row] for row in table.rows]
-    return replace(table, rows=rows, caption=VALUES_ONLY)
 
 
 def markdown_from_table(table: OutputTable) -> str:

@@ -11,7 +11,7 @@ from creval.analysis.correction import CorrectedScores
 from creval.core import formatting
 from creval.core.errors import CrevalError, require_known
 from creval.reporting import numbers
-from creval.reporting.output import BEST, ITALIC, SECOND, OutputTable, Row, TableCell
+from creval.reporting.output import BEST, ITALIC, SECOND, VALUES_ONLY, OutputTable, Row, TableCell
 from creval.stats.scorecard import AVERAGE_MODEL, SAMPLE_LEVEL, Scorecard, ScoreEstimate
 from creval.store.manifest import benchmark_title
 
@@ -22,6 +22,7 @@ SampleGroups = Sequence[tuple[str, str]]
 
 _MARGIN = 3  # characters between columns
 _MIN_NAME_WIDTH = 12  # characters of the name column
+_CELL_COLUMNS = ("value", "low", "high", "scored", "total")
 _SUPERSCRIPTS = {0: " ", 1: "¹", 2: "²"}
 _MARKS = {1: BEST, 2: SECOND}
 
@@ -85,9 +86,22 @@ def order_models(card: Scorecard, model_groups: ModelGroups) -> list[str]:
 
 
 def row_names(card: Scorecard, model_groups: ModelGroups, level: str = "") -> list[str]:
-    """Return the models, then the average if the card includes it. Single samples have no average."""
-    average = card.includes_average and level != SAMPLE_LEVEL
-    return [*order_models(card, model_groups), *([AVERAGE_MODEL] if average else [])]
+    """Return the models by group, each group followed by its mean, then gaps between groups and the average."""
+    sets = {one.members: one.name for one in card.model_sets if not one.minus and one.name in card.set_names(level)}
+    found: list[str] = []
+    for head, members in _model_blocks(card, model_groups):
+        found += members
+        mean = sets.get(tuple(model_groups.get(head, ())))
+        found += [mean] if mean else []
+    return [*found, *(name for name in card.set_names(level) if name not in found)]
+
+
+def first_of_sets(card: Scorecard, names: Sequence[str]) -> str:
+    """Return the first row below all models, which starts a new section; empty if there is none."""
+    last = max((at for at, name in enumerate(names) if name in card.table.models), default=-1)
+    sets = {one.name: one for one in card.model_sets}
+    below = (name for name in names[last + 1 :] if sets[name].minus or name == AVERAGE_MODEL)
+    return next(below, "")
 
 
 def best_and_second(card: Scorecard, level: str, group: str, column: str, model_groups: ModelGroups) -> dict[str, int]:
@@ -117,11 +131,16 @@ class ScoreColumn:
     def cell(self, name: str) -> ScoreEstimate:
         return self.card.cell(name, self.column, self.group, self.level)
 
-    def value(self, cell: ScoreEstimate) -> str:
-        return formatting.format_value(cell.value, self.digits, self.sign)
+    def sign_of(self, name: str) -> str:
+        """Return the sign format of a row: differences have a plus sign."""
+        return "+" if any(one.name == name and one.minus for one in self.card.model_sets) else self.sign
 
-    def interval(self, cell: ScoreEstimate) -> str:
-        return formatting.format_interval(cell.low, cell.high, self.digits, self.sign)
+    def value(self, name: str) -> str:
+        return formatting.format_value(self.cell(name).value, self.digits, self.sign_of(name))
+
+    def interval(self, name: str) -> str:
+        cell = self.cell(name)
+        return formatting.format_interval(cell.low, cell.high, self.digits, self.sign_of(name))
 
 
 def score_columns(
@@ -208,11 +227,12 @@ def _score_table(
     heads = model_heads(card, model_groups)
     rows: list[Row] = []
     breaks = set()
-    for name in row_names(card, model_groups):
+    names = row_names(card, model_groups)
+    for name in names:
         if name in heads:
             breaks.add(len(rows))
             rows.append([TableCell(heads[name], mark=ITALIC), *([""] * len(score_columns))])
-        if name == AVERAGE_MODEL:
+        if name == first_of_sets(card, names):
             breaks.add(len(rows))
         rows.append([name, *(_table_cell(spot, name) for spot in score_columns)])
     columns = [f"{spot.title}\n{spot.column}" if wide else spot.column for spot in score_columns]
@@ -221,8 +241,8 @@ def _score_table(
 
 def _table_cell(column: ScoreColumn, name: str) -> TableCell:
     cell, place = column.cell(name), column.marks.get(name, 0)
-    shown = f"{column.value(cell)}{_SUPERSCRIPTS[place]}"
-    return TableCell(shown, column.interval(cell), _MARKS.get(place, ""), f" {numbers.format_coverage(cell):>6}")
+    shown = f"{column.value(name)}{_SUPERSCRIPTS[place]}"
+    return TableCell(shown, column.interval(name), _MARKS.get(place, ""), f" {numbers.format_coverage(cell):>6}")
 
 
 def tables_by_group(card: Scorecard, level: str) -> Iterator[OutputTable]:
@@ -237,7 +257,12 @@ def tables_by_group(card: Scorecard, level: str) -> Iterator[OutputTable]:
 
 
 def markdown_table(
-    card: Scorecard, sample_groups: SampleGroups, model_groups: ModelGroups, *, wide: bool = False
+    card: Scorecard,
+    sample_groups: SampleGroups,
+    model_groups: ModelGroups,
+    *,
+    wide: bool = False,
+    values_only: bool = False,
 ) -> str:
     """Return a Markdown table: best bold, second best underlined. Each group of models starts with its name."""
     heads = model_heads(card, model_groups)
@@ -255,16 +280,17 @@ def markdown_table(
             first = [] if wide else [escape(group)]
             if name in heads:
                 rows.append([*first, f"*{escape(heads[name])}*", *([""] * len(block))])
-            rows.append([*first, escape(name), *(_markdown_cell(spot, name) for spot in block)])
+            rows.append([*first, escape(name), *(_markdown_cell(spot, name, values_only) for spot in block)])
     rule = ["---"] * words + ["---:"] * (len(head) - words)
-    return "".join(f"| {' | '.join(line)} |\n" for line in (head, rule, *rows))
+    body = "".join(f"| {' | '.join(line)} |\n" for line in (head, rule, *rows))
+    return f"{body}\n{VALUES_ONLY}\n" if values_only else body
 
 
-def _markdown_cell(spot: ScoreColumn, name: str) -> str:
+def _markdown_cell(spot: ScoreColumn, name: str, values_only: bool) -> str:
     cell = spot.cell(name)
     start, end = {1: ("**", "**"), 2: ("<u>", "</u>")}.get(spot.marks.get(name, 0), ("", ""))
-    rest = f"{spot.interval(cell)} ({numbers.format_coverage(cell)})".strip()
-    return f"{start}{spot.value(cell)}{end} {rest}"
+    rest = "" if values_only else f"{spot.interval(name)} ({numbers.format_coverage(cell)})".strip()
+    return f"{start}{spot.value(name)}{end} {rest}".rstrip()
 
 
 def model_heads(card: Scorecard, model_groups: ModelGroups) -> dict[str, str]:
@@ -281,19 +307,22 @@ def _group_blocks(
         yield title, [ScoreColumn(card, level, group, column, model_groups) for column in columns]
 
 
-def csv_table(card: Scorecard, sample_groups: SampleGroups, model_groups: ModelGroups | None = None) -> str:
+def csv_table(
+    card: Scorecard, sample_groups: SampleGroups, model_groups: ModelGroups | None = None, *, values_only: bool = False
+) -> str:
     """Return a CSV row per cell, unrounded, with a column `model_group` if there are groups of models."""
     heads = _groups_by_model(card, model_groups or {})
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     more = ["model_group"] if heads else []
-    writer.writerow(["level", "group", "model", "metric", "value", "low", "high", "scored", "total", *more])
+    numbers_shown = 1 if values_only else 5
+    writer.writerow(["level", "group", "model", "metric", *_CELL_COLUMNS[:numbers_shown], *more])
     for level, group in sample_groups:
         for name in row_names(card, {}, level):
             for column in card.table.schema.columns:
                 cell = card.cell(name, column, group, level)
                 words = [level, formatting.escape_control(group), formatting.escape_control(name), column]
-                values = ["" if value is None else value for value in cell.to_dict().values()]
+                values = ["" if value is None else value for value in cell.to_dict().values()][:numbers_shown]
                 writer.writerow([*words, *values, *([heads.get(name, "")] if heads else [])])
     return out.getvalue()
 
@@ -303,7 +332,9 @@ def _groups_by_model(card: Scorecard, model_groups: ModelGroups) -> dict[str, st
     if not model_groups:
         return {}
     blocks = _model_blocks(card, model_groups)
-    return {name: formatting.escape_control(head) for head, members in blocks for name in members}
+    found = {name: formatting.escape_control(head) for head, members in blocks for name in members}
+    means = {tuple(members): formatting.escape_control(head) for head, members in model_groups.items()}
+    return found | {one.name: means[one.members] for one in card.model_sets if not one.minus and one.members in means}
 
 
 def scorecard_json(card: Scorecard, manifest: Mapping[str, Any], sample_groups: SampleGroups) -> dict[str, Any]:
@@ -321,7 +352,10 @@ def scorecard_json(card: Scorecard, manifest: Mapping[str, Any], sample_groups: 
     for name, label in manifest.get("labels", {}).items():
         if name in found:
             found[name]["label"] = label
-    average = {"average": found.pop(AVERAGE_MODEL)} if card.includes_average else {}
+    sets = {one: found.pop(one.name) for one in card.model_sets}
+    gaps = {one.name: cells for one, cells in sets.items() if one.minus}
+    means = {one.name: cells for one, cells in sets.items() if not one.minus}
+    average = {"average": means.pop(AVERAGE_MODEL)} if card.includes_average else {}
     return {
         "benchmark": manifest["benchmark"],
         "title": benchmark_title(manifest),
@@ -336,6 +370,7 @@ def scorecard_json(card: Scorecard, manifest: Mapping[str, Any], sample_groups: 
         "alike": [list(names) for names in card.indistinguishable],
         "models": found,
         **average,
+        **({"group_means": means, "group_gaps": gaps} if means else {}),
         "differences": [{**found.to_dict(), "decided": found.is_decided} for found in card.differences],
     }
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from creval.core.errors import require_known, unknown_name_error
+from creval.core.errors import CrevalError, require_known, unknown_name_error
 from creval.core.schema import Level
 from creval.stats import ranking
 from creval.stats.aggregate import aggregate, build_strata, nan_mean
@@ -34,6 +34,33 @@ SAMPLE_LEVEL = "sample"
 
 AVERAGE_MODEL = "average over models"
 """Pseudo-model: the unweighted mean over the models that have a value."""
+
+
+@dataclass(frozen=True)
+class ModelSet:
+    """A row for several models: the mean over `members` with a value, minus the mean over `minus` if there are any.
+
+    Its interval is over samples; the models are taken as they are.
+    """
+
+    name: str
+    members: tuple[str, ...]
+    minus: tuple[str, ...] = ()
+    group: str = ""
+    """The group of models whose mean it is."""
+
+
+def group_sets(groups: Mapping[str, Sequence[str]]) -> tuple[ModelSet, ...]:
+    """Return the mean of each named group of models, and the gap between every two groups.
+
+    >>> [one.name for one in group_sets({"open": ["A"], "closed": ["B"]})]
+    ['mean of open', 'mean of closed', 'open minus closed']
+    """
+    means = (ModelSet(f"mean of {name}", tuple(members), group=name) for name, members in groups.items())
+    gaps = (
+        ModelSet(f"{one} minus {two}", tuple(groups[one]), tuple(groups[two])) for one, two in combinations(groups, 2)
+    )
+    return (*means, *gaps)
 
 
 @dataclass(frozen=True)
@@ -82,12 +109,16 @@ class Difference(Estimate):
 
 @dataclass(frozen=True)
 class Scorecard:
-    """All cells of a run and the differences between models. `includes_average` adds cells of `AVERAGE_MODEL`."""
+    """All cells of a run and the differences between models. Each of `model_sets` has cells like a model."""
 
     table: ScoreTable
     levels: Mapping[str, Mapping[str, Any]]
     differences: tuple[Difference, ...]
-    includes_average: bool = False
+    model_sets: tuple[ModelSet, ...] = ()
+
+    @property
+    def includes_average(self) -> bool:
+        return any(one.name == AVERAGE_MODEL for one in self.model_sets)
 
     @cached_property
     def models(self) -> tuple[str, ...]:
@@ -123,7 +154,7 @@ class Scorecard:
     def cell(self, model: str, column: str, group: str = "overall", level: str = "") -> ScoreEstimate:
         """Return the cell of a model, column and group; `level` is needed only for `sample`, whose groups are ids."""
         card = self.table.schema
-        names = (*self.table.models, *((AVERAGE_MODEL,) if self.includes_average else ()))
+        names = (*self.table.models, *(one.name for one in self.model_sets))
         place = names.index(require_known("model", model, names))
         at = card.columns.index(require_known("metric", column, card.columns))
         if level == SAMPLE_LEVEL:
@@ -161,14 +192,20 @@ class Scorecard:
         there = self.levels[found.name]["total"].sum(axis=(1, 2)) > 0
         return tuple(g for g, has in zip(found.groups, there, strict=True) if has)
 
-    def _has_average(self, level: str) -> bool:
-        return self.includes_average and level != SAMPLE_LEVEL
+    @property
+    def model_groups(self) -> dict[str, tuple[str, ...]]:
+        """The named groups of models."""
+        return {one.group: one.members for one in self.model_sets if one.group}
+
+    def set_names(self, level: str = "") -> tuple[str, ...]:
+        """Return the names of the sets of models. Single samples have none."""
+        return () if level == SAMPLE_LEVEL else tuple(one.name for one in self.model_sets)
 
     def iter_cells(self, levels: Sequence[str]) -> Iterator[tuple[str, str, str, str, ScoreEstimate]]:
         """Yield level, group, model, column and cell of all cells at these levels."""
         for level in levels:
             for group in self.groups(level):
-                for model in (*self.models, *([AVERAGE_MODEL] if self._has_average(level) else ())):
+                for model in (*self.models, *self.set_names(level)):
                     for column in self.table.schema.columns:
                         yield level, group, model, column, self.cell(model, column, group, level)
 
@@ -185,8 +222,20 @@ class Scorecard:
         return polars.DataFrame(rows, schema={**words, **numbers, **counts}, orient="row")
 
 
-def build_scorecard(table: ScoreTable, *, resamples: int = 2_000, seed: int = 0, average: bool = False) -> Scorecard:
-    """Score a table: values, percentile intervals over paired resamples, coverage, differences."""
+def build_scorecard(
+    table: ScoreTable,
+    *,
+    resamples: int = 2_000,
+    seed: int = 0,
+    average: bool = False,
+    groups: Mapping[str, Sequence[str]] | None = None,
+) -> Scorecard:
+    """Score a table: values, percentile intervals over paired resamples, coverage, differences.
+
+    `average` adds the mean over all models, `groups` the mean of each named group of models and the gaps between them.
+    """
+    sets = (*group_sets(groups or {}), *((ModelSet(AVERAGE_MODEL, table.models),) if average else ()))
+    _check_sets(sets, table.models)
     pairs = list(combinations(table.models, 2))
     # All pairs at once would need memory proportional to the square of the number of models.
     blocks = [pairs[at : at + _PAIRS_AT_ONCE] for at in range(0, len(pairs), _PAIRS_AT_ONCE)] or [[]]
@@ -194,7 +243,7 @@ def build_scorecard(table: ScoreTable, *, resamples: int = 2_000, seed: int = 0,
     drawn, drawn_pairs = bootstrap_tables([table, ranked.select_pairs(blocks[0])], resamples, seed)
     there = point_estimates(table)
     levels = {
-        level.name: _level_arrays(table, level, there[level.name], drawn[level.name], average)
+        level.name: _level_arrays(table, level, there[level.name], drawn[level.name], sets)
         for level in table.schema.levels
     }
     tested = iter(holm_correction(p_values(map(ranked.select_pairs, blocks), seed)))
@@ -204,7 +253,15 @@ def build_scorecard(table: ScoreTable, *, resamples: int = 2_000, seed: int = 0,
         if differences:
             (drawn_pairs,) = bootstrap_tables([shared], resamples, seed)
         differences += _differences(block, shared, drawn_pairs["overall"], tested)
-    return Scorecard(table, levels, tuple(differences), average)
+    return Scorecard(table, levels, tuple(differences), sets)
+
+
+def _check_sets(sets: Sequence[ModelSet], models: Sequence[str]) -> None:
+    for one in sets:
+        for name in (*one.members, *one.minus):
+            require_known("model", name, models)
+        if one.name in models or not one.members:
+            raise CrevalError(f"{one.name!r} needs models, and a name that no model has.")
 
 
 def point_estimates(table: ScoreTable) -> dict[str, Floats]:
@@ -238,15 +295,16 @@ def pair_evidence(pairs: ScoreTable) -> NDArray[np.bool_]:
     return found
 
 
-def _level_arrays(table: ScoreTable, level: Level, point: Floats, draws: Floats, average: bool) -> dict[str, Any]:
+def _level_arrays(
+    table: ScoreTable, level: Level, point: Floats, draws: Floats, sets: Sequence[ModelSet]
+) -> dict[str, Any]:
     there = _count_by_group(table, level, "there")
     scored, total = (_count_by_group(table, level, what) for what in ("scored", "total"))
-    if average:
-        point, draws = (_append_average(nan_mean(a, -2), a) for a in (point, draws))
-        # The smallest number of clusters over the models that have any.
-        fewest = np.where(there > 0, there, there.max(initial=0)).min(axis=-2)
-        there = _append_average(fewest, there)
-        scored, total = (_append_average(a.sum(axis=-2), a) for a in (scored, total))
+    for one in sets:
+        members, minus = ([table.models.index(name) for name in names] for names in (one.members, one.minus))
+        point, draws = (_append_set(_set_mean(a, members, minus), a) for a in (point, draws))
+        there = _append_set(_fewest_clusters(there, [*members, *minus]), there)
+        scored, total = (_append_set(a[..., [*members, *minus], :].sum(axis=-2), a) for a in (scored, total))
     low, high = percentile_interval(draws)
     if table.schema.composite is not None:
         # For the composite, the smallest number over its metrics.
@@ -262,9 +320,22 @@ def _level_arrays(table: ScoreTable, level: Level, point: Floats, draws: Floats,
     }
 
 
-def _append_average(average: NDArray[Any], models: NDArray[Any]) -> NDArray[Any]:
-    """Append the average to the axis of models, which is the second-last."""
-    return np.concatenate([models, average[..., None, :]], axis=-2)
+def _set_mean(values: Floats, members: Sequence[int], minus: Sequence[int]) -> Floats:
+    """Return the mean over the members with a value, minus that over `minus`; the axis of models is second-last."""
+    found = nan_mean(values[..., members, :], -2)
+    return found - nan_mean(values[..., minus, :], -2) if minus else found
+
+
+def _fewest_clusters(there: Integers, models: Sequence[int]) -> Integers:
+    """Return the smallest number of clusters over the models that have any."""
+    of = there[..., models, :]
+    fewest: Integers = np.where(of > 0, of, of.max(initial=0)).min(axis=-2)
+    return fewest
+
+
+def _append_set(values: NDArray[Any], models: NDArray[Any]) -> NDArray[Any]:
+    """Append the values of a set to the axis of models, which is the second-last."""
+    return np.concatenate([models, values[..., None, :]], axis=-2)
 
 
 def _count_by_group(table: ScoreTable, level: Level, what: str) -> Integers:

@@ -37,6 +37,7 @@ def score_output(
     gone = missing_edits.missing_from_table(run, card.table)
     notes = [
         *sentences.basis_notes(run, card, resamples, "¹ best, ² second best"),
+        *sentences.gap_sentences(card),
         *sentences.voice_sentences(run, card),
         *sentences.zero_width_sentences(card),
         *sentences.missing_interval_sentences(card, groups),
@@ -70,7 +71,8 @@ def score_text(
         head = "".join(f"% {escape_control(line)}\n" for line in rules)
         return head + latex_table(card, groups, model_groups or {}, wide=wide, cells=cells)
     foot = "".join(f"\n{escape_markdown(line)}\n" for line in rules)
-    return tables.markdown_table(card, groups, model_groups or {}, wide=wide) + foot
+    values_only = cells is LatexCells.VALUES
+    return tables.markdown_table(card, groups, model_groups or {}, wide=wide, values_only=values_only) + foot
 
 
 @dataclass(frozen=True, repr=False)

@@ -101,6 +101,7 @@ def _write_files(
         *missing_edits.missing_sentences(gone),
         *missing_edits.missing_policy_sentences(card.table, gone),
         sentences.decided_sentence(card),
+        *sentences.gap_sentences(card),
     ]
     pasted = _write_tables(card, folder, notes)
     if comparison is not None:
@@ -124,8 +125,8 @@ def _write_tables(card: Scorecard, folder: Path, notes: list[str]) -> list[str]:
         if not shown:
             continue
         stem = "tables/" + re.sub(r"[^A-Za-z0-9_-]", "-", level.plural)
-        page = score_text(card, shown, notes, latex=False)
-        pasted = score_text(card, shown, ["\\usepackage{booktabs}", *notes], latex=True)
+        page = score_text(card, shown, notes, latex=False, model_groups=card.model_groups)
+        pasted = score_text(card, shown, ["\\usepackage{booktabs}", *notes], latex=True, model_groups=card.model_groups)
         for suffix, text in ((".md", page), (".tex", pasted)):
             (folder / f"{stem}{suffix}").write_text(text, encoding="utf-8")
             names.append(f"{stem}{suffix}")

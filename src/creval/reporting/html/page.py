@@ -55,6 +55,7 @@ def report_page(
         scores=_score_tables(card),
         notes=[
             *sentences.basis_notes(run, card, resamples),
+            *sentences.gap_sentences(card),
             *sentences.voice_sentences(run, card),
             *sentences.zero_width_sentences(card),
             *sentences.missing_interval_sentences(
@@ -103,7 +104,7 @@ def _score_tables(card: Scorecard) -> list[OutputTable]:
     """Return one table of the overall scores and the coarsest level, or several tables if it is too wide."""
     levels, shown = card.table.schema.levels, _groups(card)
     if len(shown) * len(tables.visible_columns(card)) <= _MAX_COLUMNS:
-        return list(tables.score_tables(card, shown, {}, width=10**6, ranking_first=True))
+        return list(tables.score_tables(card, shown, card.model_groups, width=10**6, ranking_first=True))
     once = card.table.distinct_groups()
     made = [
         (level.name, group)
@@ -112,4 +113,5 @@ def _score_tables(card: Scorecard) -> list[OutputTable]:
         for group in card.groups(level.name)
         if group in once[level.name]
     ]
-    return [grid for part in (shown[:1], made) for grid in tables.score_tables(card, part, {}, ranking_first=True)]
+    parts = (tables.score_tables(card, part, card.model_groups, ranking_first=True) for part in (shown[:1], made))
+    return [grid for part in parts for grid in part]
