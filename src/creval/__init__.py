@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from creval.api.builds import build_complexbench as build_complexbench
     from creval.api.builds import build_creval as build_creval
     from creval.api.builds import build_ice as build_ice
+    from creval.api.builds import build_twins as build_twins
     from creval.api.caches import cache as cache
     from creval.api.caches import prune_cache as prune_cache
     from creval.api.init_ice import init_ice as init_ice
@@ -71,7 +72,7 @@ __version__ = "0.2.0"
 # loads no heavy dependency.
 _NAMES_BY_MODULE = {
     "api.analyses": "agree align compare items repeats score sensitivity unchanged",
-    "api.builds": "build_captions build_complex_edit build_complexbench build_creval build_ice",
+    "api.builds": "build_captions build_complex_edit build_complexbench build_creval build_ice build_twins",
     "api.caches": "cache prune_cache",
     "api.outputs": "export plot report view",
     "api.published": "published",

@@ -91,7 +91,7 @@ def test_report_and_plots_mark_them(run: Path, tmp_path: Path) -> None:
 
 
 def test_a_plot_without_scores_of_models_refuses(run: Path) -> None:
-    with pytest.raises(CrevalError, match="`published` goes with forest, plane, groups, complexity, not with radar"):
+    with pytest.raises(CrevalError, match="`published` is for forest, plane, groups, complexity, not for radar"):
         package.plot(run, "radar", published=True)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -211,7 +212,7 @@ def test_killed_it_loses_nothing(tmp_path: Path) -> None:
             with subprocess.Popen([sys.executable, "-c", script, str(tmp_path), url, str(count)]) as on:
                 goal = min(2 * count, len(server.asked) + 30)
                 while on.poll() is None and len(server.asked) < goal:
-                    pass
+                    time.sleep(0.002)
                 on.kill()
         some = [GenerationItem(f"i{n}", tmp_path / "a.png") for n in range(count)]
         wrote = writing(tmp_path / "kept", url).run(some, story)

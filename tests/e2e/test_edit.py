@@ -5,10 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
-import signal
-import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -19,11 +16,8 @@ from creval.testing.fake_chat_server import FakeServer
 from creval.touchstone.builder import build_touchstone
 from tests.commands import Done
 from tests.commands import creval as in_process
+from tests.processes import Running
 from tests.serving import serving
-
-
-def command(*arguments: str | Path) -> list[str]:
-    return [sys.executable, "-m", "creval", *map(str, arguments)]
 
 
 def creval(*arguments: object, status: int = 0) -> Done:
@@ -106,17 +100,16 @@ def test_an_interrupted_command_can_be_resumed(bench: Path, tmp_path: Path) -> N
         f"command:{sys.executable} -c 'import time, shutil, sys; time.sleep(0.3); "
         "shutil.copyfile(sys.argv[1], sys.argv[2])' {source} {output}"
     )
-    edit = command("edit", bench, "--editor", slow, "--out", tmp_path / "M", "--concurrency", "2")
-    with subprocess.Popen(edit, stderr=subprocess.PIPE, text=True) as on:
-        while not list((tmp_path / "M" / ".made").glob("[!.]*")):
-            time.sleep(0.02)
-        on.send_signal(signal.SIGINT)
-        _, said = on.communicate(timeout=30)
-    assert on.returncode == 130
+    edit = ["edit", bench, "--editor", slow, "--out", tmp_path / "M", "--concurrency", "2"]
+    running = Running(*edit)
+    running.wait_while(lambda: not list((tmp_path / "M" / ".made").glob("[!.]*")))
+    running.interrupt()
+    status, said = running.end()
+    assert status == 130
     assert "everything made so far is stored. Repeat the command to resume" in said
     there = len(list((tmp_path / "M").glob("*.png")))
     assert 1 <= there < 9, "finished edits are stored under their names"
-    found = json.loads(creval(*edit[3:], "--json").stdout)
+    found = json.loads(creval(*edit, "--json").stdout)
     assert (found["statuses"], found["cached"]) == ({"done": 9}, there)
 
 

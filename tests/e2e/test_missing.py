@@ -62,4 +62,4 @@ def test_wrong_usage_is_an_error(run: Path, miniature_run: Path) -> None:
     assert "takes exclude or zero, not 'nil'" in wrong("score", run, "--missing", "nil")
     assert "choose one" in wrong("report", run, "--missing", "zero", "--common-samples")
     assert "a replay of recorded answers does not know" in wrong("score", miniature_run, "--missing", "zero")
-    assert "--seed goes with it" in wrong("plot", run, "repeats", "--missing", "zero", "--out", "x.svg")
+    assert "Only --seed can be used with it" in wrong("plot", run, "repeats", "--missing", "zero", "--out", "x.svg")

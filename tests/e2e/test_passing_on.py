@@ -63,9 +63,9 @@ def test_impossible_plots_are_errors(miniature_run: Path, tmp_path: Path) -> Non
     assert "ends in .svg, .png or .pdf" in said("radar", "--out", str(tmp_path / "plot.doc"))
     assert "--repeat" in said("repeats", "--out", str(out))
     assert "no level `complexity`" in said("complexity", "--out", str(out))
-    assert "--level goes with" in said("plane", "--level", "category", "--out", str(out))
-    assert "--metrics goes with" in said("plane", "--metrics", "IF", "--out", str(out))
-    assert "only --seed" in said("repeats", "--models", "Keeper", "--out", str(out))
+    assert "--level is for" in said("plane", "--level", "category", "--out", str(out))
+    assert "--metrics is for" in said("plane", "--metrics", "IF", "--out", str(out))
+    assert "Only --seed" in said("repeats", "--models", "Keeper", "--out", str(out))
     assert not out.exists()
 
 

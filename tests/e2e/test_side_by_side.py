@@ -102,7 +102,7 @@ def test_metrics_of_runs_and_formats(miniature_run: Path, other_run: Path) -> No
 
 def test_wrong_input_gets_a_sentence(miniature_run: Path, other_run: Path, tmp_path: Path) -> None:
     assert "needs a single run" in wrong("score", miniature_run, other_run, "--by", "dimension")
-    assert "go with several runs" in wrong("score", miniature_run, "--metrics", "IF")
+    assert "are for several runs" in wrong("score", miniature_run, "--metrics", "IF")
     assert "same name" in wrong("score", f"a={miniature_run}", f"a={other_run}")
     assert "does not exist" in wrong("score", miniature_run, tmp_path / "absent")
     assert "no source has a metric" in wrong("score", miniature_run, other_run, "--metrics", "XY")
@@ -189,4 +189,4 @@ def test_people_without_a_run(tmp_path: Path) -> None:
     models = parsed("align", "--human", choices)["people"]["overall"]["models"]
     assert models["A"]["won"]["value"] == pytest.approx(100 * 9.5 / 12)
     assert models["A"]["elo"]["value"] == pytest.approx(200 * np.log10(9.5 / 2.5))
-    assert "give one" in wrong("align", "--human", people, "--strict")
+    assert "need a run or scores" in wrong("align", "--human", people, "--strict")

@@ -115,7 +115,7 @@ def test_a_journal_that_names_another_file_is_refused(
     (tmp_path / "thesis.tex").write_text("years of work")
     add_super_journal(write_hot_journal(run / DATABASE), tmp_path / "thesis.tex")
     before = (run / DATABASE).read_bytes()
-    with pytest.raises(UnusableDatabaseError, match="names another file, which opening the database would delete"):
+    with pytest.raises(UnusableDatabaseError, match="refers to another file, which opening the database would delete"):
         opened(run)
     assert (tmp_path / "thesis.tex").read_text() == "years of work"
     assert (run / DATABASE).read_bytes() == before
@@ -127,9 +127,9 @@ def test_locks_and_caches_do_not_follow_such_a_journal_either(run: Path, tmp_pat
             made.execute("CREATE TABLE t (a)")
         (tmp_path / "thesis.tex").write_text("years of work")
         add_super_journal(write_hot_journal(run / name), tmp_path / "thesis.tex")
-    with pytest.raises(UnusableDatabaseError, match=r"creval\.lock-journal names"):
+    with pytest.raises(UnusableDatabaseError, match=r"creval\.lock-journal refers to"):
         RunWriter(run)
-    with pytest.raises(UnusableDatabaseError, match=r"creval\.lock-files-journal names"), file_lock(run):
+    with pytest.raises(UnusableDatabaseError, match=r"creval\.lock-files-journal refers to"), file_lock(run):
         pass
     vectors = FeatureCacheFile(run)
     assert vectors.get("m", ["a"]) == {}

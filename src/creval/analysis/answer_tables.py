@@ -53,7 +53,7 @@ def collect_answers(runs: Sequence[Run]) -> AnswerTable:
             columns.append(column)
     if len(voices) < 2:
         raise CrevalError(
-            "agreement needs two voices or more: give a second run, or a run with several judges or "
+            "agreement needs at least two judges or repeats: give a second run, or a run with several judges or "
             "repeats (`creval judge` with `repeat`)."
         )
     shared = [key for key in items if asked[key] == len(runs) and key not in unlike]

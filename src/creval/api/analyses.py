@@ -192,7 +192,7 @@ def agree(
     if not given and human is None:
         raise CrevalError("give one or more runs, or `human` FILE.")
     if scale is not None and human is None:
-        raise CrevalError("`scale` goes with `human` FILE.")
+        raise CrevalError("`scale` needs `human` FILE.")
     with ExitStack() as stack:
         opened = [stack.enter_context(opened_run(run, labels=False)) for run in given]
         levels = {level.name: level for run in opened for level in run.levels if level.groups_samples}
@@ -249,7 +249,7 @@ def sensitivity(
     from creval.stats.weight_sensitivity import analyse_sensitivity
 
     if scale is not None and human is None:
-        raise CrevalError("`scale` goes with `human` FILE.")
+        raise CrevalError("`scale` needs `human` FILE.")
     with opened_run(run) as opened:
         card = scorecard(opened, {"resamples": 100, **scoring})
         notes = missing_edits.missing_policy_sentences(card.table, missing_edits.missing_from_table(opened, card.table))
@@ -338,7 +338,7 @@ def _is_single_run(given: Sequence[RunLike]) -> bool:
 
 def _require_none(scoring: ScoringOptions, lower: Sequence[str] | None) -> None:
     if any(scoring.values()) or lower:
-        raise CrevalError("`subset`, `strict`, `weights` and `lower` go with a run or scores: give one.")
+        raise CrevalError("`subset`, `strict`, `weights` and `lower` need a run or scores.")
 
 
 def _read_metric_scores(
@@ -355,14 +355,14 @@ def _read_metric_scores(
 
     if run is not None:
         if lower is not None:
-            raise CrevalError("`lower` goes with score files only; a run stores the direction of its metrics.")
+            raise CrevalError("`lower` is for score files only; a run stores the direction of its metrics.")
         chosen = resolve_options(scoring, run.manifest)
         options: dict[str, Any] = {name: chosen.get(name) for name in ("strict", "subset", "weights")}
         held = metric_scores_from_table(build_score_table(run, **options))
     else:
         tables = read_tables([one.folder if isinstance(one, Run) else one for one in given], scoring, lower or ())
         if all(named.is_file for named in tables) and any(scoring.values()):
-            raise CrevalError("`subset`, `strict` and `weights` go with a run, not with `scores`.")
+            raise CrevalError("`subset`, `strict` and `weights` need a run instead of `scores`.")
         left_out |= {named.path: named.skipped_rows for named in tables if named.skipped_rows}
         held = combine_tables(tables)
     return held, {name: str(unit) for name, unit in zip(held.samples, held.clusters.tolist(), strict=True)}

@@ -16,6 +16,7 @@ from creval.reporting.result import Result
 
 if TYPE_CHECKING:
     from creval.building.complexbench.builder import DetectObjects
+    from creval.editors.base import EditorOptions
 
 
 def build_creval(
@@ -172,6 +173,34 @@ def build_captions(bench: str | Path, writer: str, *, settings: JudgeSettings | 
 
     builder = CaptionBuilder(Path(bench), writer, settings or JudgeSettings())
     return _build(builder, builder.out, "")
+
+
+def build_twins(
+    images: str | Path,
+    out: str | Path,
+    writer: str,
+    editor: str | Callable[..., Any],
+    *,
+    duplicates: str = "keep",
+    editor_options: EditorOptions | None = None,
+    settings: JudgeSettings | None = None,
+) -> Result[Any]:
+    """Describe images, and make synthetic twins of them from the texts alone.
+
+    The pairs are in the folder `images` of `out`. Benchmarks that are built from it distinguish real and synthetic
+    sources.
+    """
+    from creval.building.twins.twin_build import TwinBuild
+
+    work = TwinBuild(
+        Path(images), Path(out), writer, editor, settings or JudgeSettings(), editor_options, duplicates=duplicates
+    )
+    with ProgressLine() as line:
+        done = work.run(watch_calls(line, "building"))
+    stopped = f" It stopped: {done.stopped}." if done.stopped else ""
+    summary = f"{pluralise(done.pairs, 'pair')} in {out}, {len(done.left_out):,} left out.{stopped}"
+    records = [{"name": name, "reason": reason} for name, reason in done.left_out.items()]
+    return Result(done, CommandOutput([summary], [], {"left_out": done.left_out}, work.captions.warnings()), records)
 
 
 def _build(builder: Any, out: str | Path, name: str) -> Result[Any]:

@@ -42,7 +42,7 @@ def as_benchmark(bench: BenchmarkLike, protocol: str | None = None) -> Benchmark
     """Return a benchmark. A folder is opened."""
     if isinstance(bench, Benchmark):
         if protocol is not None:
-            raise CrevalError("`protocol` goes with the folder of a benchmark: open_benchmark(folder, protocol).")
+            raise CrevalError("`protocol` needs the folder of a benchmark: open_benchmark(folder, protocol).")
         return bench
     return open_benchmark(bench, protocol)
 

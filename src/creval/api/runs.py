@@ -217,7 +217,7 @@ def measure(
     """Compute metrics of images: of a source and its edit, of one image, or of the folders `edits` of a benchmark.
 
     `metrics` are names (see `creval.registry.metrics.names()`) or a mapping of names to opened metrics. `cache` is a
-    folder that stores the features computed by models. `mask`, captions, `wanted` and `removed` go with `images`.
+    folder that stores the features computed by models. `mask`, captions, `wanted` and `removed` are for `images`.
 
     >>> import creval
     >>> creval.measure("ssim", "source.png", "edit.png").frame()    # doctest: +SKIP

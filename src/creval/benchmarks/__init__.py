@@ -9,6 +9,7 @@ from typing import Any
 
 from creval import registry
 from creval.benchmarks.stored_captions import with_stored_captions
+from creval.benchmarks.twin_inputs import with_twin_inputs
 from creval.core.benchmark import Benchmark, Dataset, DatasetIssue, Protocol
 from creval.core.errors import CrevalError
 from creval.core.filenames import invalid_filename_reason
@@ -82,7 +83,7 @@ def open_benchmark(path: str | Path, protocol: str | Protocol | None = None) -> 
         if folder is not None:
             with gc_paused():
                 own = get_protocol(protocol) if protocol else _create_protocol(model.name, model.protocol)
-                dataset = with_stored_captions(model.load(folder))
+                dataset = with_twin_inputs(with_stored_captions(model.load(folder)))
                 found = (*dataset.issues, *_find_invalid_ids(dataset))
                 title = read_title(dataset.root) or dataset.title
                 return Benchmark(replace(dataset, issues=found, title=title), own.for_metrics(dataset.metrics))

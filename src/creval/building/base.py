@@ -16,6 +16,7 @@ from creval.building.build_manifest import (
     write_build_record,
 )
 from creval.building.duplicates import DuplicateReport
+from creval.building.twins.twin_record import record_twin_inputs
 from creval.calls.cost_estimate import CostEstimate
 from creval.calls.retry import ProgressCallback
 from creval.calls.settings import ChatSettings
@@ -37,6 +38,7 @@ class Builder(ABC, Generic[T]):
     - `unusable`: inputs that cannot become an item, with the reasons.
     - `changed_ids`: items whose input has changed. Estimates ignore their stored texts.
     - `duplicates`: duplicates among the images.
+    - `images`: folder of the images, if the benchmark is built from one.
     """
 
     benchmark: ClassVar[str]
@@ -67,6 +69,7 @@ class Builder(ABC, Generic[T]):
         self.rejections: dict[str, list[str]] = {}
         self.title = ""
         self.duplicates = DuplicateReport()
+        self.images: Path | None = None
 
     def _make_fingerprint(self, prompts: Iterable[Prompt], details: Mapping[str, Any]) -> BuildFingerprint:
         """Return the settings that affect texts and are fixed for a folder."""
@@ -120,6 +123,8 @@ class Builder(ABC, Generic[T]):
         """Build the missing items and save them."""
         check_title(self.title)
         save_build_manifest(self.generator, self.fingerprint, self.prepare())
+        if self.duplicates.hashes:
+            self.duplicates.hashes.save()
         calls = sum(stage.calls for stage in self.stages())
         result = self.generator.run(self.items, self._make_item, calls=calls, watch=watch)
         result.already_done = self.already_done
@@ -129,6 +134,8 @@ class Builder(ABC, Generic[T]):
             self.out, self.fingerprint, {**self.record(result), "duplicates": self.duplicates.as_record()}
         )
         write_title(self.out, self.title)
+        if self.images is not None:
+            record_twin_inputs(self.images, self.out)
         return result
 
     async def _make_item(self, session: ItemSession) -> T:

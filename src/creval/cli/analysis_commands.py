@@ -46,7 +46,7 @@ def compare(
         console.print_output(differences.output, json)
         return
     if metrics is not None or lower is not None:
-        raise CrevalError("--metrics and --lower go with several runs or score files.")
+        raise CrevalError("--metrics and --lower are for several runs or score files.")
 
     found = analyses.compare(
         options.open_for_output(run, label, json),
@@ -133,7 +133,7 @@ def sensitivity(
 def repeats(
     run: options.RunFolder,
     error: Annotated[
-        float | None, typer.Option(min=0.0, help="Find the number of repeats that vary by at most this.")
+        float | None, typer.Option(min=0.0, help="Find the number of repeats needed for this variation.")
     ] = None,
     label: options.Label = None,
     json: options.Json = False,

@@ -8,7 +8,15 @@ from typing import Annotated
 
 import typer
 
-from creval.cli import build_captions, build_complex_edit, build_complexbench, build_creval, build_ice, console
+from creval.cli import (
+    build_captions,
+    build_complex_edit,
+    build_complexbench,
+    build_creval,
+    build_ice,
+    build_twins,
+    console,
+)
 
 app = typer.Typer(name="build", help="Build a benchmark.")
 
@@ -25,6 +33,7 @@ app.command("complex-edit")(build_complex_edit.complex_edit)
 app.command("complexbench")(build_complexbench.complexbench)
 app.command("ice")(build_ice.ice)
 app.command("captions")(build_captions.captions)
+app.command("twins")(build_twins.twins)
 
 
 @app.command()

@@ -86,11 +86,11 @@ def score(
         _score_side_by_side(runs, scoring, metrics, lower, chosen, values_only)
         return
     if metrics is not None or lower is not None:
-        raise CrevalError("--metrics and --lower go with several runs or score files.")
+        raise CrevalError("--metrics and --lower are for several runs or score files.")
     if compact and (values_only or not latex):
-        raise CrevalError("--compact goes with --latex, and not with --values-only.")
+        raise CrevalError("--compact needs --latex, and excludes --values-only.")
     if values_only and json:
-        raise CrevalError("--values-only goes with tables, not with --json.")
+        raise CrevalError("--values-only is for tables, not for --json.")
     cells = LatexCells.COMPACT if compact else LatexCells.VALUES if values_only else LatexCells.FULL
     scoring = options.scoring(strict, subset, weights, models, missing, common_samples, resamples, seed)
     if save:

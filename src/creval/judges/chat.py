@@ -200,7 +200,7 @@ class ChatJudge(Judge):
         found = [parse_completion(choice, self._endpoint.redact_reply) for choice in reply["choices"]]
         choices = tuple(choice for choice in found if choice is not None)
         if not choices:
-            raise CallError("broken JSON", "a reply without a choice that can be read")
+            raise CallError("broken JSON", "a reply without a readable choice")
         usage = reply.get("usage")
         usage = usage if isinstance(usage, dict) else {}
         choices = choices[: request.completion_count]

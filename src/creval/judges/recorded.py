@@ -61,7 +61,7 @@ def find_recorded_answers(
     if not any((folder / metric).is_dir() for metric in metrics):
         names = ", ".join(ignored[:8]) or "nothing"
         wanted = ", ".join(metrics)
-        raise CrevalError(f"{folder} should hold a folder for each metric ({wanted}), but holds {names}.")
+        raise CrevalError(f"{folder} should contain a folder for each metric ({wanted}), but contains {names}.")
     models = sorted({model for found in there.values() for model in found})
     for name in only_models:
         require_known("model", name, models)

@@ -66,7 +66,7 @@ def _check_files(path: Path, whole: Path, *, may_be_link: bool) -> None:
         _refuse_second_name(beside)
     if _names_another_file(whole.with_name(f"{whole.name}-journal")):
         raise UnusableDatabaseError(
-            f"{whole}-journal names another file, which opening the database would delete. creval writes no such "
+            f"{whole}-journal refers to another file, which opening the database would delete. creval writes no such "
             "journal: do not use this folder, or delete the journal."
         )
 

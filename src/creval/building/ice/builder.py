@@ -100,6 +100,7 @@ class IceBuilder(Builder[ItemDraft]):
             dry_run=dry_run,
             templates=self._templates.version,
         )
+        self.images = images
         self.ice_items = IceItems(out)
         models = {name: settings.metric_models[name] for name in MODEL_DERIVABLE if name in settings.metric_models}
         choice = options.task_selection(models)
