@@ -54,5 +54,5 @@ def test_values_only_leaves_out_intervals_and_says_so(miniature_run: Path) -> No
         assert "intervals and coverage are left out" in " ".join(text.split()), form
     head = right("score", miniature_run, "--values-only", "--csv").splitlines()[0]
     assert head == "level,group,model,metric,value"
-    assert "goes with tables" in wrong("score", miniature_run, "--values-only", "--json")
-    assert "--compact goes with --latex" in wrong("score", miniature_run, "--compact")
+    assert "is for tables" in wrong("score", miniature_run, "--values-only", "--json")
+    assert "--compact needs --latex" in wrong("score", miniature_run, "--compact")

@@ -147,7 +147,8 @@ def test_coroutines_run_at_once_and_end_together() -> None:
 
 def test_a_call_that_hangs_is_ended_with_its_process(folder: Path) -> None:
     runner = ProcessRunner("own:do")
-    (hung,) = ask(runner, "hang", timeout=1.0)
+    ask(runner, "", timeout=60.0)
+    (hung,) = ask(runner, "hang", timeout=3.0)  # enough for a busy machine to begin the call
     (after,) = ask(runner, "", timeout=60.0)
     assert isinstance(hung, CallError)
     assert hung.kind == "timeout"

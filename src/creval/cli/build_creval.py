@@ -22,12 +22,12 @@ def creval(
     images: build_common.Images,
     out: build_common.Out,
     writer: Annotated[str, options.spec("judges", "Model that writes instructions: openai:gpt-4o ...")],
-    asker: Annotated[str, options.spec("judges", "Model that writes questions; best not the writer.")] = "",
+    asker: Annotated[str, options.spec("judges", "Model that writes questions; preferably not the writer.")] = "",
     checker: Annotated[
         str, options.spec("judges", "Model that answers on the source alone; by default the writer.")
     ] = "",
     dimension: Annotated[
-        str, typer.Option(metavar="NAME|balanced|fitting", help="With fitting, the writer chooses.")
+        str, typer.Option(metavar="NAME|balanced|fitting", help="fitting: the writer chooses for each image.")
     ] = "balanced",
     instructions: Annotated[
         str | None, typer.Option(metavar="FILE", help="Your own instructions by image: CSV, JSON or JSONL.")

@@ -10,7 +10,7 @@ import typer
 from creval.cli import console, options
 
 _LARGE = 15.0  # MB
-_PLOT_KINDS = "radar, forest, plane, weights, complexity, repeats, groups, cost, sources"
+_PLOT_KINDS = "radar, forest, plane, weights, complexity, repeats, groups, cost, best-of, sources"
 
 
 def report(
@@ -108,7 +108,7 @@ def plot(
     resamples: options.Resamples = 2_000,
     seed: options.Seed = 0,
 ) -> None:
-    """Plot a run: radar, forest, plane, weights, complexity, repeats, groups, cost or sources."""
+    """Plot a run: radar, forest, plane, weights, complexity, repeats, groups, cost, best-of or sources."""
     from creval.api import outputs
 
     run, *beside = runs
