@@ -41,7 +41,7 @@ def main() -> None:
         edits = [folder / "edits" / editor for editor in SIMULATED_EDITORS]
         judge(open_benchmark(folder), edits, "pixel", folder / "run")
         whole, spent = time.perf_counter() - clock, _busy() - busy
-    print(f"one picture drawn and looked at in one process: {1000 * alone:.0f} ms")
+    print(f"one image drawn and recognised in one process: {1000 * alone:.0f} ms")
     print(f"{SAMPLES} samples x {len(SIMULATED_EDITORS)} editors on {usable_cpu_count()} cores: {whole:.1f} s")
     print(f"  drawing {drawn:.1f} s, judging {whole - drawn:.1f} s (at most {MOST:.0f} s on two)")
     print(f"  {spent / whole:.2f} cores busy")

@@ -49,8 +49,8 @@ PAGES = {
     "question": ["/question?sample=made_0100&id=VC/3"],
     "reply": ["/reply?id=9000"],
     "search": ["/search?q=finger", "/search?q=golden+threads&page=9", "/search?q=nowhere"],
-    "picture": ["/picture?sample=made_0001&name=source"],
-    "thumbnail": ["/picture?sample=made_0001&name=0:model-1&size=medium"],
+    "image": ["/image?sample=made_0001&name=source"],
+    "thumbnail": ["/image?sample=made_0001&name=0:model-1&size=medium"],
 }
 ASKED = {"IF": 6, "VC": 6, "VQ": 5}
 _TEXT = (

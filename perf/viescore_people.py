@@ -88,7 +88,7 @@ def write(out: Path) -> None:
 
 
 def _image(sample: str, task: str) -> str:
-    """`sample_100081_3.jpg` is the third edit of one picture; subject-driven samples are alone."""
+    """`sample_100081_3.jpg` is the third edit of one image. Subject-driven samples have an image each."""
     return sample if task == "Subject-Driven_IE" else sample.rpartition("_")[0]
 
 

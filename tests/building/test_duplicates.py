@@ -12,12 +12,14 @@ import numpy as np
 import pytest
 from PIL import Image, ImageDraw, ImageEnhance, ImageOps
 
+from creval.building import duplicates
 from creval.building.complex_edit.builder import ComplexEditBuilder
 from creval.building.duplicates import (
     KEEP,
     MAX_BITS,
     SKIP,
     Duplicate,
+    ImageHash,
     _HashIndex,
     check_duplicates,
     find_duplicates,
@@ -103,7 +105,9 @@ def test_plain_images_are_compared_by_content_only(tmp_path: Path) -> None:
         name: saved(tmp_path / f"{name}.png", Image.new("RGB", (40, 30), colour))
         for name, colour in {"a": (9, 9, 9), "b": (10, 9, 9), "c": (9, 9, 9)}.items()
     }
-    assert hash_image(images["a"]) is None
+    found = hash_image(images["a"])
+    assert found is not None
+    assert found.hashes is None
     assert find_duplicates(images) == [Duplicate("c", "a", True)]
 
 
@@ -172,15 +176,39 @@ def test_time_grows_with_the_number_of_images_only() -> None:
     assert large < 8 * small, "all pairs would take sixteen times as long"
 
 
+def test_stored_hashes_are_used_until_a_file_changes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    images = {name: saved(tmp_path / f"{name}.png", scene(seed)) for name, seed in {"a": 1, "b": 2, "c": 1}.items()}
+    plain = saved(tmp_path / "plain.png", Image.new("RGB", (9, 9)))
+    report = check_duplicates(images | {"plain": plain}, folder=tmp_path)
+    assert report.found == (Duplicate("c", "a", True),)
+    assert report.hashes is not None
+    report.hashes.save()
+    opened: list[Path] = []
+
+    def recorded(path: Path) -> ImageHash | None:
+        opened.append(path)
+        return hash_image(path)
+
+    monkeypatch.setattr(duplicates, "hash_image", recorded)
+    assert check_duplicates(images | {"plain": plain}, folder=tmp_path).found == report.found
+    assert opened == []
+    saved(images["b"], scene(1), optimize=True)
+    assert [one.name for one in check_duplicates(images, folder=tmp_path).found] == ["b", "c"]
+    assert opened == [images["b"]]
+    for content in ("{", "[]", '{"version": 1, "images": {"a": 3, "b": [[1, 2], "x", "zz"]}}'):
+        (tmp_path / "hashes.json").write_text(content)
+        assert len(check_duplicates(images, folder=tmp_path).found) == 2
+
+
 def test_a_build_skips_and_records_them(tmp_path: Path) -> None:
     images = tmp_path / "pictures"
     for name in ("a", "b"):
         saved(images / f"{name}.png", scene(4))
     saved(images / "c.png", scene(5))
 
-    def begin(duplicates: str) -> ComplexEditBuilder:
+    def begin(mode: str) -> ComplexEditBuilder:
         writer = "openai:a@http://127.0.0.1:9/v1"
-        return ComplexEditBuilder(images, tmp_path / "out", writer, Settings(), duplicates=duplicates, dry_run=True)
+        return ComplexEditBuilder(images, tmp_path / "out", writer, Settings(), duplicates=mode, dry_run=True)
 
     assert [item.id for item in begin("keep").items] == ["a.png", "b.png", "c.png"]
     skipping = begin("skip")

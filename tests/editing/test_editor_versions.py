@@ -15,7 +15,8 @@ from PIL import Image
 from creval.benchmarks import open_benchmark
 from creval.core.errors import CrevalError
 from creval.editing.edit_run import EditRun, EditRunResult, StrategyOptions
-from creval.editing.session import REPORTED_MODEL, VERSIONS_KEY, EditSettings
+from creval.editing.reused_edits import VERSIONS_KEY
+from creval.editing.session import REPORTED_MODEL, EditSettings
 from creval.editors.base import Editor, EditorOptions, EditOutput, EditRequest, PendingTask
 from creval.judging.plan import select_samples
 from creval.providers.call_errors import ProviderUnusable

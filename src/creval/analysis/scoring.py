@@ -40,7 +40,7 @@ def score(
 
     `average` adds the mean over the models, `groups` that of each named group and the gaps between groups.
     Samples without an edit are excluded or, with
-    `missing="zero"`, count as failed. `common` keeps only the samples that all models have a score of.
+    `missing="zero"`, count as failed. `common` keeps only the samples that all models have a score for.
     """
     table = build_score_table(
         run, strict=strict, subset=subset, weights=weights, models=models, missing=missing, common=common
@@ -80,7 +80,7 @@ def restrict_to(
     weights: Weights | None = None,
     averaged: bool = False,
 ) -> ScoreTable:
-    """Restrict the table to these samples, by default those that all models have a score of.
+    """Restrict the table to these samples, by default those that all models have a score for.
 
     Values that one model lacks are removed from all models.
     """

@@ -32,6 +32,7 @@ PLOT_KINDS = {
     "repeats": "variation of scores between repeated measurements",
     "groups": "scores with intervals for each group of any level",
     "cost": "score against the cost or time of an edit, with the strategies of one model connected",
+    "best-of": "each metric over the number of candidates of best-of-N",
     "sources": "the same models by several runs or score files, such as other judges or protocols",
 }
 """Kinds of plots, each with a description."""
@@ -52,7 +53,7 @@ def plot(
     published: bool = False,
     **scoring: Unpack[ScoringOptions],
 ) -> Figure:
-    """Plot a run. `kind` is radar, forest, plane, weights, complexity, repeats, groups, cost or sources.
+    """Plot a run. `kind` is radar, forest, plane, weights, complexity, repeats, groups, cost, best-of or sources.
 
     Returns a matplotlib figure and, if `out` is given, saves it there (.svg, .png or .pdf). For `weights`, `human` is a
     CSV file of ratings; the weights that agree best with them are marked. For `sources`, `beside` has other runs and
@@ -85,6 +86,8 @@ def plot(
             about = plots.describe_basis(card, opened.manifest)
             if kind == "weights":
                 made = _draw_weights(opened, card, about, human, scale)
+            elif kind == "best-of":
+                made = plots.best_of(card, read_provenance(opened.manifest), metrics=metrics, about=about)
             elif kind == "cost":
                 made = plots.cost(card, read_provenance(opened.manifest), about=about)
             else:

@@ -123,6 +123,8 @@ class Builder(ABC, Generic[T]):
         """Build the missing items and save them."""
         check_title(self.title)
         save_build_manifest(self.generator, self.fingerprint, self.prepare())
+        if self.duplicates.hashes:
+            self.duplicates.hashes.save()
         calls = sum(stage.calls for stage in self.stages())
         result = self.generator.run(self.items, self._make_item, calls=calls, watch=watch)
         result.already_done = self.already_done

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import product
@@ -30,11 +31,13 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from creval.core.concurrency import usable_cpu_count
-from creval.core.errors import require_known
+from creval.core.errors import CrevalError, require_known
+from creval.core.files import read_json, replace_lone_surrogates, write_json
 from creval.core.formatting import pluralise
 from creval.core.images import ImageError, file_digest, open_thumbnail
 from creval.core.progress_line import ProgressLine, count_progress
 
+HASH_FILE, _VERSION = "hashes.json", 1
 KEEP, SKIP = "keep", "skip"
 MODES = (KEEP, SKIP)
 MAX_BITS = 11
@@ -73,10 +76,11 @@ class Duplicate(NamedTuple):
 
 @dataclass(frozen=True)
 class DuplicateReport:
-    """Duplicates among images. `skipped` are those that the build leaves out."""
+    """Duplicates among images. `skipped` are those that the build leaves out, `hashes` those of all images."""
 
     found: tuple[Duplicate, ...] = ()
     skipped: frozenset[str] = frozenset()
+    hashes: HashFile | None = None
 
     def describe(self) -> list[str]:
         """Return the notes for the user."""
@@ -97,60 +101,115 @@ class DuplicateReport:
         return [{**one._asdict(), "skipped": one.name in self.skipped} for one in self.found]
 
 
-def check_duplicates(images: Mapping[str, Path], mode: str = KEEP, existing: Collection[str] = ()) -> DuplicateReport:
+class ImageHash(NamedTuple):
+    """Digest of an image file, and the hashes of the image and of its parts. None if it cannot be compared."""
+
+    digest: str
+    hashes: tuple[int, ...] | None
+
+
+class HashFile:
+    """Hashes of the images of a build, in the file `hashes.json` of its folder, so that resuming does not open them."""
+
+    def __init__(self, folder: Path) -> None:
+        self.path = folder / HASH_FILE
+        self._entries: dict[str, Any] = {}
+        self._changed = False
+        with suppress(CrevalError):  # without the file, images are opened again
+            content = read_json(self.path) if self.path.is_file() else {}
+            if isinstance(content, dict) and content.get("version") == _VERSION:
+                self._entries = dict(content.get("images") or {})
+
+    def get(self, name: str, path: Path) -> ImageHash | None:
+        """Return the hash of a file that has not changed since it was stored."""
+        try:
+            state, digest, text = self._entries[replace_lone_surrogates(name)]
+            if state != _file_state(path):
+                return None
+            return ImageHash(str(digest), None if text is None else _parse_hashes(text))
+        except (KeyError, TypeError, ValueError, OSError):
+            return None
+
+    def put(self, name: str, path: Path, found: ImageHash) -> None:
+        with suppress(OSError):
+            text = None if found.hashes is None else "".join(f"{value:016x}" for value in found.hashes)
+            self._entries[replace_lone_surrogates(name)] = [_file_state(path), found.digest, text]
+            self._changed = True
+
+    def save(self) -> None:
+        """Write the file, if a hash was added."""
+        if self._changed:
+            write_json(self.path, {"version": _VERSION, "images": self._entries})
+            self._changed = False
+
+
+def _file_state(path: Path) -> list[int]:
+    status = path.stat()
+    return [status.st_size, status.st_mtime_ns]
+
+
+def _parse_hashes(text: str) -> tuple[int, ...]:
+    if len(text) != 16 * (1 + len(_PARTS)):
+        raise ValueError("another number of hashes")
+    return tuple(int(text[at : at + 16], 16) for at in range(0, len(text), 16))
+
+
+def check_duplicates(
+    images: Mapping[str, Path], mode: str = KEEP, existing: Collection[str] = (), folder: Path | None = None
+) -> DuplicateReport:
     """Return the duplicates among images by name.
 
     The original of a group is an `existing` image of the benchmark, otherwise the first by name. With `SKIP`, other
-    images that are not existing are left out.
+    images that are not existing are left out. Hashes are read from the build's `folder`.
     """
     require_known("value of `duplicates`", mode, MODES)
-    found = find_duplicates(images, existing)
+    hashes = HashFile(folder) if folder else None
+    found = find_duplicates(images, existing, hashes)
     skipped = {one.name for one in found if one.name not in existing} if mode == SKIP else set[str]()
-    return DuplicateReport(tuple(found), frozenset(skipped))
+    return DuplicateReport(tuple(found), frozenset(skipped), hashes)
 
 
-def find_duplicates(images: Mapping[str, Path], first: Collection[str] = ()) -> list[Duplicate]:
+def find_duplicates(
+    images: Mapping[str, Path], first: Collection[str] = (), stored: HashFile | None = None
+) -> list[Duplicate]:
     """Return the duplicates among images, sorted by name. Images that cannot be opened are ignored.
 
     Images in `first` are preferred as originals, then those that are first by name.
     """
-    names = sorted(images, key=lambda name: (name not in first, name))
+    hashes = _hash_images(images, stored)
     originals = dict[str, str]()  # by digest
     exact: list[Duplicate] = []
-    distinct: list[str] = []
-    for name in names:
-        try:
-            digest = file_digest(images[name])
-        except ImageError:
-            continue
+    distinct: dict[str, ImageHash] = {}
+    for name in sorted(hashes, key=lambda name: (name not in first, name)):
+        digest = hashes[name].digest
         if originals.setdefault(digest, name) == name:
-            distinct.append(name)
+            distinct[name] = hashes[name]
         else:
             exact.append(Duplicate(name, originals[digest], True))
-    near = _find_near_duplicates({name: images[name] for name in distinct})
+    near = _find_near_duplicates(images, distinct)
     exact = [one._replace(original=near.get(one.original, one.original)) for one in exact]
     return sorted([*exact, *(Duplicate(name, original, False) for name, original in near.items())])
 
 
-def _find_near_duplicates(images: Mapping[str, Path]) -> dict[str, str]:
+def _find_near_duplicates(images: Mapping[str, Path], hashes: Mapping[str, ImageHash]) -> dict[str, str]:
     """Return the originals of near duplicates by name. The first image of a group is its original."""
     index = _HashIndex()
-    hashes: dict[str, NDArray[np.uint64]] = {}
+    indexed: dict[str, tuple[int, ...]] = {}
     groups: dict[str, str] = {}
-    for name, found in _hash_images(images):
-        if found is None:
+    for name, found in hashes.items():
+        if found.hashes is None:
             continue
-        close = index.look_up(int(found[0]))
+        close = index.look_up(found.hashes[0])
         match = next((old for _, old in close if _is_same(images[name], WHOLE, images[old])), None)
         if match is None:
-            hashes[name] = found
-            index.add(name, int(found[0]))
+            indexed[name] = found.hashes
+            index.add(name, found.hashes[0])
         else:
             groups[name] = match
-    order = {name: at for at, name in enumerate(images)}
-    for name, found in hashes.items():  # now all originals are indexed, so crops are found whichever comes first
-        parts = zip(_PARTS, found[1:], strict=True)
-        close_parts = [(*one, part) for part, value in parts for one in index.look_up(int(value)) if one[1] != name]
+    order = {name: at for at, name in enumerate(hashes)}
+    for name, values in indexed.items():  # now all originals are indexed, so crops are found whichever comes first
+        parts = zip(_PARTS, values[1:], strict=True)
+        close_parts = [(*one, part) for part, value in parts for one in index.look_up(value) if one[1] != name]
         for _, other, part in sorted(close_parts)[:MAX_CANDIDATES]:
             one, two = (_root(groups, each) for each in (name, other))
             if one != two and _is_same(images[name], part, images[other]):
@@ -192,25 +251,37 @@ def _bands(value: int) -> Iterator[tuple[int, int]]:
         yield band, value >> band * _BAND_BITS & (1 << _BAND_BITS) - 1
 
 
-def _hash_images(images: Mapping[str, Path]) -> Iterator[tuple[str, NDArray[np.uint64] | None]]:
-    """Yield the hashes of images: of the whole image, and of its parts. None if it cannot be compared."""
+def _hash_images(images: Mapping[str, Path], stored: HashFile | None) -> dict[str, ImageHash]:
+    """Return the hashes of images, without those that cannot be read."""
+    found = {name: old for name, path in images.items() if stored and (old := stored.get(name, path))}
+    new = [name for name in images if name not in found]
     with ThreadPoolExecutor(usable_cpu_count()) as pool, ProgressLine() as line:
         watch = count_progress(line, "images compared")
-        for done, (name, found) in enumerate(zip(images, pool.map(hash_image, images.values()), strict=True), 1):
-            watch(done, len(images))
-            yield name, found
+        for done, (name, one) in enumerate(
+            zip(new, pool.map(hash_image, (images[name] for name in new)), strict=True), 1
+        ):
+            watch(done, len(new))
+            if one is not None:
+                found[name] = one
+                if stored:
+                    stored.put(name, images[name], one)
+    return found
 
 
-def hash_image(path: Path) -> NDArray[np.uint64] | None:
-    """Return the hashes of an image and of its parts, or None if it cannot be opened or has almost a single colour."""
+def hash_image(path: Path) -> ImageHash | None:
+    """Return the hashes of an image and of its parts. None if it cannot be read.
+
+    An image of almost a single colour has no hashes, since there is nothing to compare.
+    """
     try:
-        image = _small_version(path)
+        digest = file_digest(path)
+        grey = _small_version(path).convert("L")
     except ImageError:
         return None
-    grey = image.convert("L")
     if np.asarray(grey).std() < 255 * _MIN_CONTRAST:
-        return None
-    return _hash_pixels([_scaled(grey, part, _HASHED_SIDE) for part in (WHOLE, *_PARTS)])
+        return ImageHash(digest, None)
+    pixels = [_scaled(grey, part, _HASHED_SIDE) for part in (WHOLE, *_PARTS)]
+    return ImageHash(digest, tuple(map(int, _hash_pixels(pixels))))
 
 
 def _hash_pixels(pixels: Sequence[NDArray[np.float64]]) -> NDArray[np.uint64]:
@@ -224,8 +295,15 @@ def _hash_pixels(pixels: Sequence[NDArray[np.float64]]) -> NDArray[np.uint64]:
     return found
 
 
-@lru_cache(maxsize=2048)
 def _small_version(path: Path) -> Image.Image:
+    try:
+        return _load_small_version(path, *_file_state(path))
+    except OSError as error:
+        raise ImageError(f"{path} cannot be read: {error.strerror or error}.") from error
+
+
+@lru_cache(maxsize=2048)
+def _load_small_version(path: Path, size: int, modified_ns: int) -> Image.Image:  # noqa: ARG001 (part of the key)
     return open_thumbnail(path, 2 * _SIDE, fast=True).resize((_SIDE, _SIDE), Image.Resampling.BOX)
 
 

@@ -89,7 +89,7 @@ def main_callback(
     ] = None,
     version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
 ) -> None:
-    """Which image-editing model is better, at what, how sure that is, and why."""
+    """Evaluate image-editing models: which is better, at what, how certain that is, and why."""
     if version:
         print(f"creval {__version__}")
         raise typer.Exit

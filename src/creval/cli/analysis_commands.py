@@ -133,7 +133,7 @@ def sensitivity(
 def repeats(
     run: options.RunFolder,
     error: Annotated[
-        float | None, typer.Option(min=0.0, help="Find the number of repeats that vary by at most this.")
+        float | None, typer.Option(min=0.0, help="Find the number of repeats needed for this variation.")
     ] = None,
     label: options.Label = None,
     json: options.Json = False,

@@ -22,18 +22,19 @@ def creval(
     images: build_common.Images,
     out: build_common.Out,
     writer: Annotated[str, options.spec("judges", "Model that writes instructions: openai:gpt-4o ...")],
-    asker: Annotated[str, options.spec("judges", "Model that writes questions; best not the writer.")] = "",
+    asker: Annotated[str, options.spec("judges", "Model that writes questions; preferably not the writer.")] = "",
     checker: Annotated[
         str, options.spec("judges", "Model that answers on the source alone; by default the writer.")
     ] = "",
     dimension: Annotated[
-        str, typer.Option(metavar="NAME|balanced|fitting", help="With fitting, the writer chooses.")
+        str, typer.Option(metavar="NAME|balanced|fitting", help="fitting: the writer chooses for each image.")
     ] = "balanced",
     instructions: Annotated[
         str | None, typer.Option(metavar="FILE", help="Your own instructions by image: CSV, JSON or JSONL.")
     ] = None,
     examples: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Your own examples by dimension: CSV, JSON or JSONL.")
+        str | None,
+        typer.Option(metavar="FILE|DIR", help="Your own examples by dimension: CSV, JSON, JSONL, text files."),
     ] = None,
     rewrite: Annotated[bool, typer.Option("--rewrite", help="Add checkable attributes to your instructions.")] = False,
     no_blind: Annotated[bool, typer.Option("--no-blind", help="Do not check questions on the source alone.")] = False,

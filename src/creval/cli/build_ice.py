@@ -27,7 +27,7 @@ def ice(
     each: Annotated[int, typer.Option(min=1, max=31, help="Tasks per image.")] = 1,
     items: Annotated[str | None, typer.Option(metavar="FILE", help="Your own items: CSV, JSON or JSONL.")] = None,
     fill: Annotated[
-        str, typer.Option(metavar="model|people", help="Fill in templates by the writer, or by people.")
+        str, typer.Option(metavar="model|people", help="Let the writer or people fill in templates.")
     ] = MODEL,
     templates: Annotated[str | None, typer.Option(metavar="FILE", help="Your own templates by task: JSON.")] = None,
     derive: Annotated[

@@ -17,7 +17,7 @@ def rename(
     new: Annotated[str, typer.Argument(metavar="NEW", help="Its new name.")],
     json: options.Json = False,
 ) -> None:
-    """Rename a model of a run. Nothing is asked again."""
+    """Rename a model of a run. No question is asked again."""
     from creval.api import run_changes
 
     console.print_output(run_changes.rename(run, old, new).output, json)

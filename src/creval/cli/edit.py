@@ -33,6 +33,10 @@ def edit(
     ] = "direct",
     judge: Annotated[str, options.spec("judges", "Judge that picks the best edit, for best-of.")] = "",
     reasoner: Annotated[str, options.spec("judges", "Model that plans the edits, for reasoned.")] = "",
+    repeat: Annotated[int, typer.Option(min=1, help="For best-of: pick by the mean of K judgements.")] = 1,
+    candidates: Annotated[
+        str | None, typer.Option(metavar="DIR", help="Reuse candidates of another folder by the same editor.")
+    ] = None,
     set_: Annotated[
         list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Parameter of the editor; repeatable.")
     ] = None,
@@ -80,7 +84,15 @@ def edit(
         samples,
         editor,
         Path(out),
-        StrategyOptions(strategy, judge, reasoner, options.parse_token_price(token_price), prompts),
+        StrategyOptions(
+            strategy,
+            judge,
+            reasoner,
+            options.parse_token_price(token_price),
+            prompts,
+            repeat,
+            None if candidates is None else Path(candidates),
+        ),
         EditorOptions(
             options.parse_parameters(set_ or ()), timeout=timeout, concurrency=concurrency, price=price, key_env=key_env
         ),

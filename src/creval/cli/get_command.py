@@ -15,7 +15,7 @@ def get(
     ] = None,
     out: Annotated[str | None, typer.Option(metavar="DIR", help="The folder to write.")] = None,
     revision: Annotated[
-        str | None, typer.Option(metavar="COMMIT|BRANCH", help="Another version than the newest.")
+        str | None, typer.Option(metavar="COMMIT|BRANCH", help="Version to download; by default the newest.")
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print size and commit, then exit.")] = False,
     json: options.Json = False,

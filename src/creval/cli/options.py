@@ -66,14 +66,16 @@ Missing = Annotated[
         metavar="exclude|zero", help="Exclude samples without an edit (the default), or count them as failed."
     ),
 ]
-CommonSamples = Annotated[bool, typer.Option("--common-samples", help="Only samples that all models have a score of.")]
+CommonSamples = Annotated[bool, typer.Option("--common-samples", help="Only samples that all models have a score for.")]
 Resamples = Annotated[int, typer.Option(min=100, max=1_000_000, help="Number of bootstrap resamples.")]
 UntilDecided = Annotated[
     str | None, typer.Option(metavar="best|ranking", help="Stop when the best model, or the whole ranking, is decided.")
 ]
 Alpha = Annotated[float, typer.Option(metavar="RISK", help="With --until-decided: risk of a wrong decision.")]
-Margin = Annotated[float, typer.Option(metavar="POINTS", help="With --until-decided: points up to which models tie.")]
-Scale = Annotated[str | None, typer.Option(metavar="1-5", help="Scale of ratings whose rows have none.")]
+Margin = Annotated[
+    float, typer.Option(metavar="POINTS", help="With --until-decided: difference up to which models count as equal.")
+]
+Scale = Annotated[str | None, typer.Option(metavar="1-5", help="Scale of ratings without their own scale.")]
 Seed = Annotated[int, typer.Option(min=0, help="Seed of the bootstrap.")]
 Host = Annotated[
     str, typer.Option(metavar="ADDRESS", help="Address to bind to; beyond loopback, pages need the printed link.")

@@ -10,7 +10,7 @@ import typer
 from creval.cli import console, options
 
 _LARGE = 15.0  # MB
-_PLOT_KINDS = "radar, forest, plane, weights, complexity, repeats, groups, cost, sources"
+_PLOT_KINDS = "radar, forest, plane, weights, complexity, repeats, groups, cost, best-of, sources"
 
 
 def report(
@@ -108,7 +108,7 @@ def plot(
     resamples: options.Resamples = 2_000,
     seed: options.Seed = 0,
 ) -> None:
-    """Plot a run: radar, forest, plane, weights, complexity, repeats, groups, cost or sources."""
+    """Plot a run: radar, forest, plane, weights, complexity, repeats, groups, cost, best-of or sources."""
     from creval.api import outputs
 
     run, *beside = runs
@@ -170,14 +170,12 @@ def review(
     json: options.Json = False,
 ) -> None:
     """Review a built benchmark in a browser: accept, change or drop samples."""
-    from creval.building.review.loader import open_review, open_votes
-
     if agreement:
-        from creval.building.review.votes import compare_reviewers
-        from creval.reporting.commands.review_output import reviewers_output
+        from creval.api.reviews import review_agreement
 
-        console.print_output(reviewers_output(compare_reviewers(open_votes(Path(bench)))), json)
+        console.print_output(review_agreement(bench).output, json)
         return
+    from creval.building.review.loader import open_review
     from creval.web.review.app import serve_review
 
     serve_review(open_review(Path(bench), as_), host, port, open_, token)

@@ -64,7 +64,8 @@ def make_selector(
         )
         if judged.stopped:
             raise StrategyStoppedError(judged.stopped)
-        scores = _read_draw_scores(benchmark, stage_folder / "run")
+        repeated = settings(stage_folder / "run").repeat > 1
+        scores = _read_draw_scores(benchmark, stage_folder / "run", averaged=repeated)
         sign = 1 if benchmark.schema.higher_is_better(benchmark.schema.ranking_column) else -1
         found = {}
         for sample, several in candidates:
@@ -78,13 +79,13 @@ def make_selector(
     return select
 
 
-def _read_draw_scores(benchmark: Benchmark, run: Path) -> dict[tuple[str, int], float | None]:
-    """Return the score of each draw of each sample in the ranking column."""
+def _read_draw_scores(benchmark: Benchmark, run: Path, *, averaged: bool) -> dict[tuple[str, int], float | None]:
+    """Return the score of each draw of each sample in the ranking column. Repeated answers can be `averaged`."""
     schema = benchmark.schema
     at = schema.columns.index(schema.ranking_column)
     found: dict[tuple[str, int], float | None] = {}
     with open_run(run) as opened:
-        for key, values in opened.values_by_edit():
+        for key, values in opened.values_by_edit(averaged=averaged):
             scores = benchmark.protocol.score(opened.samples[key.sample], opened.probes[key.sample], values)
             row = [scores[metric.name].value for metric in schema.metrics]
             score = float(add_composite(schema, np.array(row, dtype=np.float64))[at])

@@ -26,7 +26,8 @@ from creval.core.temporary import temporary_folder
 from creval.editing.best_of import make_selector
 from creval.editing.output_folder import invalid_path_reason, list_folder_images, remove_images, save_edits
 from creval.editing.planning import REASONER, estimate_plan_stage, make_planner
-from creval.editing.session import REPORTED_MODEL, VERSIONS_KEY, EditorSession, EditSettings
+from creval.editing.reused_edits import VERSIONS_KEY, open_reused_edits
+from creval.editing.session import REPORTED_MODEL, EditorSession, EditSettings
 from creval.editing.strategies import StrategyResult, StrategyRunner, parse_strategy
 from creval.editors.base import Editor, EditorOptions
 from creval.editors.editor_spec import open_editor
@@ -55,6 +56,8 @@ class StrategyOptions:
     - `reasoner`: model that writes plans.
     - `price`: token price of judge and reasoner.
     - `prompts`: folder of prompt overrides.
+    - `repeat`: how often the judge scores each candidate. The mean counts.
+    - `candidates`: folder of other edits by the same editor, whose candidates are used instead of new ones.
     """
 
     strategy: str = "direct"
@@ -62,6 +65,8 @@ class StrategyOptions:
     reasoner: str = ""
     price: Price | None = None
     prompts: str | None = None
+    repeat: int = 1
+    candidates: Path | None = None
 
 
 @dataclass
@@ -143,11 +148,14 @@ class EditRun:
         ):
             if given and not needed:
                 raise CrevalError(f"`{name}` has no effect with `strategy` {self.strategy.name}.")
+        if strategy_options.repeat > 1 and self.strategy.best_of == 1:
+            raise CrevalError(f"`repeat` is for best-of; it has no effect with `strategy` {self.strategy.name}.")
         self._helper_settings = JudgeSettings(
             concurrency=settings.concurrency,
             budget=settings.budget,
             price=strategy_options.price,
             prompts=strategy_options.prompts,
+            repeat=strategy_options.repeat,
             keep_old=if_changed.keep_old,
             redo=if_changed.redo,
         )
@@ -156,6 +164,10 @@ class EditRun:
         self._check_budget()
         self.session = EditorSession(self.editor, self.folder, settings)
         self.session.keep_old = if_changed.keep_old
+        if strategy_options.candidates is not None:
+            self.session.reused = open_reused_edits(
+                strategy_options.candidates, self.folder, self.editor.name, self.editor.fingerprint
+            )
 
     def _check_draws(self) -> None:
         require_count("draws", self.draws, 1, _MAX_DRAWS)
@@ -270,7 +282,8 @@ class EditRun:
             self._require_same_settings(manifest, self._build_manifest())
         stored = read_stored_texts(self.folder, self.session.stored_variants)
         names = (replace_lone_surrogates(sample.id) for sample in runner.candidate_samples)
-        counts = (stored.texts[self.editor.name, self.model, name] for name in names)
+        reused = self.session.reused.counts if self.session.reused is not None else {}
+        counts = (max(stored.texts[self.editor.name, self.model, name], reused.get(name, 0)) for name in names)
         editor = CostEstimate(self.editor.name, pace=self.editor.seconds_per_edit, role="editor")
         editor.cached = sum(min(count, max_draws) for count in counts)
         editor.calls = editor.images = runner.image_count - editor.cached
@@ -352,6 +365,7 @@ class EditRun:
             "seed": self.settings.seed,
             "draws": self.draws,
             "system": self.model,
+            **({"repeat": self.strategy_options.repeat} if self.strategy_options.repeat > 1 else {}),
         }
 
     def _require_same_settings(self, stored: Mapping[str, Any], manifest: dict[str, Any]) -> None:
@@ -359,12 +373,19 @@ class EditRun:
         if stored and EDITOR_KEY not in stored:
             raise CrevalError(f"{self.folder} is a run of a judge, not a folder of edits. Give another `out`.")
         plain = self._settings_facts(stored.get("editor_facts", {}))
-        before = {**stored, "editor_facts": plain, "draws": stored.get("draws", 1)} if stored else {}
+        counts = {"draws": stored.get("draws", 1), "repeat": stored.get("repeat", 1)}
+        before = {**stored, "editor_facts": plain, **counts} if stored else {}
         now = {**manifest, "editor_facts": self._settings_facts(manifest["editor_facts"])}
+        now["repeat"] = self.strategy_options.repeat
         if before and min(before["draws"], self.draws) > 1:  # draws can be added; existing ones stay
             manifest["draws"] = before["draws"] = now["draws"] = max(before["draws"], self.draws)
-        names = ("benchmark", EDITOR_KEY, "editor_facts", "strategy", "judge", "reasoner", "seed", "draws")
-        labels = {EDITOR_KEY: "the editor", "editor_facts": "the editor's settings", "draws": "`draws`"}
+        names = ("benchmark", EDITOR_KEY, "editor_facts", "strategy", "judge", "reasoner", "seed", "draws", "repeat")
+        labels = {
+            EDITOR_KEY: "the editor",
+            "editor_facts": "the editor's settings",
+            "draws": "`draws`",
+            "repeat": "`repeat`",
+        }
 
         def select(entries: Mapping[str, Any]) -> dict[str, Any]:
             chosen = {name: entries.get(name) for name in names}

@@ -18,19 +18,18 @@ from creval.calls.journal import CallJournal
 from creval.calls.limits import ConcurrencyLimiter, raise_open_file_limit
 from creval.calls.retry import Progress, ProgressCallback, RetryingCaller, Usage
 from creval.calls.settings import CallSettings
-from creval.core.call import CallKey, Reply
+from creval.core.call import CACHE_ORIGIN, CallKey, Reply
 from creval.core.edit_record import Edit, EditKey, EditStatus
-from creval.core.files import atomic_write, is_file, read_bytes, sync_folder
+from creval.core.files import atomic_copy, atomic_write, is_file, read_bytes, sync_folder
 from creval.core.images import ImageError, file_digest, missing_image_reason
 from creval.core.verdict import VerdictStatus
+from creval.editing.reused_edits import VERSIONS_KEY, ReusedEdits
 from creval.editors.base import Editor, EditOutput, EditRequest, PendingTask
 from creval.editors.output_checks import OutputCheck, check_output
 from creval.providers.call_errors import REFUSALS, CallError, ProviderUnusable
 from creval.store import RunWriter
-from creval.store.code_versions import STOP_IF_CHANGED, continue_history
+from creval.store.code_versions import STOP_IF_CHANGED, continue_history, key_of_version, version_variant
 
-VERSIONS_KEY = "editor_versions"
-"""Manifest key of the versions of the editor, in their order."""
 STORED_IMAGES = ".made"
 """Subfolder of all images that the editor returned, named by their digests."""
 REPORTED_MODEL = "reported model"
@@ -56,6 +55,8 @@ class EditorSession:
         self.history = continue_history(None, editor.fingerprint, STOP_IF_CHANGED, "", "")
         self.keep_old = False
         """True if existing images stay when the server switches to another model."""
+        self.reused: ReusedEdits | None = None
+        """Edits of another folder that can be used instead of new ones."""
         self.progress = Progress()
         self.stopped = ""
         self.get_budget: Callable[[], float | None] = lambda: settings.budget
@@ -88,7 +89,7 @@ class EditorSession:
     @property
     def stored_variants(self) -> list[str]:
         """Variants of the call keys of all usable images."""
-        return [_version_variant(number) for number in self.history.usable]
+        return [version_variant(number) for number in self.history.usable]
 
     def accept_model(self, reported: str) -> bool:
         """Return whether images of the reported model may be added to those of the current version."""
@@ -107,7 +108,7 @@ class _EditBatch:
 
     def __init__(self, session: EditorSession, store: RunWriter, calls: CallSession, stage: str) -> None:
         self._session, self._calls, self._stage = session, calls, stage
-        self._cached_notes = {n: store.reply_texts(_version_variant(n)) for n in session.history.usable}
+        self._cached_notes = {n: store.reply_texts(version_variant(n)) for n in session.history.usable}
         self.reported_model = str(store.manifest.get(REPORTED_MODEL, ""))
         self._pending_tasks = store.reply_texts(_PENDING_TASK, VerdictStatus.MISSING)
         self._journal = calls.journal
@@ -129,19 +130,22 @@ class _EditBatch:
         try:
             first = await asyncio.to_thread(self._build_call_key, key, request)
             for number, notes in self._cached_notes.items():
-                note = _read_note(notes.get(_of_version(first, number).digest, ""))
+                note = _read_note(notes.get(key_of_version(first, number).digest, ""))
                 known = _edit_from_note(key, note, self._session.folder) if note else None
                 if known and known.image is not None and await asyncio.to_thread(_is_intact, known.image):
                     progress.done += 1
                     progress.cached += 1
                     return known
+            reused = await asyncio.to_thread(self._find_reused, first)
+            if reused:
+                return await self._store_reused(key, first, reused)
             problem = await asyncio.to_thread(missing_image_reason, _input_images(request))
         except ImageError as error:
             problem = await asyncio.to_thread(missing_image_reason, _input_images(request)) or str(error)
         if problem:  # no editor can do it, so no call is made
             progress.done += 1
             return Edit(key, EditStatus.IMPOSSIBLE, reason=problem)
-        call_key = _of_version(first, self._session.history.number)
+        call_key = key_of_version(first, self._session.history.number)
         pending = call_key._replace(variant=_PENDING_TASK)
         task = _StoredTask(self._journal, pending, self._pending_tasks.get(pending.digest), self._caller.name)
         try:
@@ -170,6 +174,30 @@ class _EditBatch:
         progress.done += 1
         self._check_model(edit)
         return edit
+
+    def _find_reused(self, first: CallKey) -> dict[str, object]:
+        """Return the note of the same request in another folder, with its image linked here; empty if there is none."""
+        reused = self._session.reused
+        note = _read_note(reused.find(first)) if reused is not None else {}
+        if reused is None or not note:
+            return {}
+        name = Path(str(note["file"])).name
+        image, path = reused.folder / STORED_IMAGES / name, self._session.folder / STORED_IMAGES / name
+        if not _is_intact(image):
+            return {}
+        if not _is_intact(path):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            atomic_copy(image, path)
+        return {**note, "file": f"{STORED_IMAGES}/{name}"}
+
+    async def _store_reused(self, key: EditKey, first: CallKey, note: dict[str, object]) -> Edit:
+        """Store the edit of another folder as a reply that costs nothing here."""
+        reply = Reply(VerdictStatus.ANSWERED, json.dumps(note), CACHE_ORIGIN)
+        await self._journal.append([(key_of_version(first, self._session.history.number), reply, ())])
+        progress = self._session.progress
+        progress.done += 1
+        progress.cached += 1
+        return _edit_from_note(key, note, self._session.folder)
 
     def _check_model(self, edit: Edit) -> None:
         """Raise `ProviderUnusable` if the server reports another model than before.
@@ -207,18 +235,6 @@ class _EditBatch:
         facts = {**check.metadata(), **dict(output.metadata), **({"editor_version": version} if version else {})}
         note: dict[str, object] = {"file": f"{STORED_IMAGES}/{name}", "facts": facts}
         return _edit_from_note(key, note, self._session.folder), note
-
-
-def _version_variant(number: int) -> str:
-    return f"version {number}" if number else ""
-
-
-def _of_version(call_key: CallKey, number: int) -> CallKey:
-    """Return the key of the same request to a version of the editor. The first version's key has no version."""
-    if not number:
-        return call_key
-    parameters = {**call_key.parameters, "version": number}
-    return call_key._replace(parameters=parameters, variant=_version_variant(number))
 
 
 def _input_images(request: EditRequest) -> list[Path]:

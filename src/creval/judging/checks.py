@@ -118,11 +118,6 @@ def require_same_judging(
         return
     folder, held = store.folder, store.manifest
     require_same_run(store, manifest)
-    require_same(
-        {version.partition("@")[0]: version for version in held.get("prompts", {})},
-        {prompt.name: prompt.version for prompt in prompts},
-        lambda name, *_: f"{folder} was judged with another version of the prompt {name}. Give another `run`.",
-    )
     then = held.get("settings")
     if then and settings is not None:
         hint = " (the default is 0, or 1 with `repeat`)" if settings.temperature is None else ""
@@ -135,6 +130,11 @@ def require_same_judging(
                 f"{hint if name == 'temperature' else ''}. Use the same value, or give another `run`."
             ),
         )
+    require_same(
+        {version.partition("@")[0]: version for version in held.get("prompts", {})},
+        {prompt.name: prompt.version for prompt in prompts},
+        lambda name, *_: f"{folder} was judged with another version of the prompt {name}. Give another `run`.",
+    )
     require_same(
         {"questions_digest": held.get("questions_digest")},
         {"questions_digest": manifest["questions_digest"]},

@@ -84,12 +84,16 @@ class JudgeRun:
             ChangeChoice(self.settings.keep_old, self.settings.redo),
         )
         named = {q.prompt for questions in self.plan.questions.values() for q in questions}
-        self.prompts: dict[str, Prompt] = {
-            name: load_prompt(name or benchmark.protocol.prompt, self.settings.prompts, benchmark.protocol.prompts)
-            for name in sorted(named)
-        }
+        self.prompts = {name: self._load_prompt(name or benchmark.protocol.prompt) for name in sorted(named)}
         self._prompt_texts = {prompt.version: prompt.text for prompt in self.prompts.values()}
         check_inputs(self.plan, self.judges, self.prompts)
+
+    def _load_prompt(self, name: str) -> Prompt:
+        """Return a prompt. creval's own prompts get a paragraph for the instruction if it is to be shown."""
+        own = self.benchmark.protocol.prompts
+        prompt = load_prompt(name, self.settings.prompts, own)
+        lacks = self.settings.show_instruction and "instruction" not in prompt.placeholders
+        return prompt.with_instruction() if lacks and prompt == load_prompt(name, own=own) else prompt
 
     def _stored_manifest(self) -> Mapping[str, Any]:
         """Return the run's manifest; empty if it does not exist or cannot be read."""

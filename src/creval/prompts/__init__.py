@@ -54,6 +54,17 @@ class Prompt(NamedTuple):
         shared = [parts[1::2] for parts in _split_paragraphs(self.text) if placeholder in parts[1::2]]
         return not self.in_authors_syntax and all(set(places) == {placeholder} for places in shared)
 
+    def with_instruction(self) -> Prompt:
+        """Return the prompt with a paragraph for the instruction before its questions.
+
+        >>> Prompt("note", "Look.\n\n{{questions}}").with_instruction().text
+        'Look.\n\nThe image was edited by this instruction: {{instruction}}\n\n{{questions}}'
+        """
+        paragraphs = self.text.strip().split("\n\n")
+        at = next((n for n, one in enumerate(paragraphs) if "{{questions}}" in one), len(paragraphs))
+        paragraphs.insert(at, "The image was edited by this instruction: {{instruction}}")
+        return self._replace(text="\n\n".join(paragraphs))
+
     def fill(self, **values: str) -> str:
         """Return the text with its placeholders filled. Placeholders in the values are not filled.
 

@@ -63,12 +63,12 @@ def _facts(run: Run) -> Iterator[tuple[str, str]]:
     if "date" in manifest:
         yield "date", manifest["date"]
     versions = {"creval": manifest.get("creval"), "Python": manifest.get("python")}
-    yield ("versions", _format_mapping({name: of for name, of in versions.items() if of}) or "not recorded")
+    yield "versions", ", ".join(f"{name} {of}" for name, of in versions.items() if of) or "not recorded"
 
 
 def _format_mapping(values: dict[str, Any]) -> str:
     return ", ".join(
-        f"{key} {value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)}"
+        f"{key}: {value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)}"
         for key, value in values.items()
     )
 

@@ -31,7 +31,7 @@ class ScoreTable:
       resampled together.
     - `missing` is the policy for samples without an edit.
     - `sample_count_before_common`, if set, is the number of samples before the restriction to those that all models
-      have a score of.
+      have a score for.
     """
 
     schema: ScoreSchema

@@ -7,6 +7,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from creval.core.call import CallKey
 from creval.core.errors import CrevalError
 
 Fingerprint = Mapping[str, Any]
@@ -78,6 +79,19 @@ def _make_entry(fingerprint: Fingerprint) -> dict[str, Any]:
     text = json.dumps(plain, sort_keys=True)
     digest = hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=4).hexdigest()
     return {"version": digest if plain else "", "fingerprint": plain}
+
+
+def version_variant(number: int) -> str:
+    """Return the variant of the calls to a version of the code. The first version has none."""
+    return f"version {number}" if number else ""
+
+
+def key_of_version(call_key: CallKey, number: int) -> CallKey:
+    """Return the key of the same request to a version of the code. The first version's key has no version."""
+    if not number:
+        return call_key
+    parameters = {**call_key.parameters, "version": number}
+    return call_key._replace(parameters=parameters, variant=version_variant(number))
 
 
 def continue_history(

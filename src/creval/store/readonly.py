@@ -71,6 +71,20 @@ def read_stored_texts(folder: Path, variants: Sequence[str] = ("",)) -> StoredTe
     return StoredTexts(manifest, texts)
 
 
+def read_reply_texts(folder: Path, variant: str = "") -> dict[str, str]:
+    """Return the text of each answered call in a folder, by the call's digest, for one variant. Takes no lock."""
+    path = folder / DATABASE
+    if not path.is_file() or not path.stat().st_size:
+        return {}
+    query = (
+        "SELECT digest, text FROM replies JOIN asks ON asks.id = ask JOIN voices ON voices.id = voice"
+        " WHERE variant = ? AND replies.status = ? ORDER BY replies.id"
+    )
+    with closing(open_readonly(path)) as connection, explained(connection, path):
+        rows = connection.execute(query, (variant, VerdictStatus.ANSWERED.value)).fetchall()
+    return {digest: text for digest, text in rows if text}
+
+
 def open_readonly(path: Path) -> sqlite3.Connection:
     """Open a read-only connection, after migrating the tables of an older version."""
     connection, found = _connect_readonly(path)

@@ -30,7 +30,7 @@ from creval.stats.score_table import ScoreTable
 from creval.stats.scorecard import AVERAGE_MODEL, Scorecard, build_scorecard
 from creval.store import open_run
 from creval.store.edit_folders import find_edits
-from creval.testing.fake_chat_server import FakeServer
+from creval.testing.fake_chat_server import ChatQuery, FakeServer
 from tests.benchmarks.complex_edit.release_files import row, write_parquet, write_saved
 from tests.serving import serving
 
@@ -395,6 +395,34 @@ def _of(card: Scorecard, name: str, column: str, group: str = "overall") -> floa
     value = card.cell(name, column, group).value
     assert value is not None
     return value
+
+
+class Listening(FakeServer):
+    """A server that keeps the text of each request."""
+
+    def build_reply(self, body: Mapping[str, Any], query: ChatQuery) -> dict[str, Any]:
+        texts.append(json.dumps(body))
+        return super().build_reply(body, query)
+
+
+texts: list[str] = []
+
+
+def test_the_judge_can_be_shown_the_instruction_for_pq(folder: Path, tmp_path: Path) -> None:
+    """Section 4.1.4 of the paper: PQ is rated without the instruction, and with it as an ablation."""
+    edits = write_edits(tmp_path / "M", "real/C3/0.png")
+    instruction = next(s.instruction for s in open_benchmark(folder).dataset.samples if s.tags["complexity"] == "C3")
+    with serving(Listening().app()) as url:
+        spec = f"openai:m@{url}/v1"
+        for shown in (False, True):
+            texts.clear()
+            run = tmp_path / f"run-{shown}"
+            judge(open_benchmark(folder), [edits], spec, run, Settings(show_instruction=shown, cache=False))
+            quality = [text for text in texts if "Perceptual quality, from 10 to 0" in text]
+            assert len(quality) == 1
+            assert (json.dumps(instruction)[1:-1] in quality[0]) == shown
+        with pytest.raises(CrevalError, match="show_instruction"):
+            judge(open_benchmark(folder), [edits], spec, run, Settings())
 
 
 def test_other_instructions_are_other_questions(folder: Path, tmp_path: Path) -> None:

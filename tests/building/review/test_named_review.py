@@ -8,16 +8,25 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import creval
+from creval.benchmarks import open_benchmark
+from creval.benchmarks.ice_bench.tasks import TASKS
 from creval.building.creval.review import CrevalReview
+from creval.building.ice.builder import IceBuildOptions
 from creval.building.review.base import ACCEPTED, DROPPED, OPEN, Review
 from creval.building.review.loader import open_review, open_votes
 from creval.building.review.named_review import NamedReview
 from creval.building.review.votes import VOTE_FILE, Votes, check_reviewer, compare_reviewers
 from creval.core.errors import CrevalError
 from creval.reporting.commands.review_output import reviewers_output
+from creval.testing.fake_chat_server import FakeServer
+from tests.benchmarks.complexbench_edit.release_files import write_release
 from tests.building.creval.test_pipeline import build
+from tests.building.ice.made import building, draw_task
 from tests.building.made import Model, drawn
+from tests.building.review.test_loader import rows
 from tests.commands import parsed, right, wrong
+from tests.serving import serving
 
 
 @pytest.fixture
@@ -25,6 +34,14 @@ def bench(tmp_path: Path) -> Path:
     drawn(tmp_path / "pictures", "cat", "dog")
     build(tmp_path, Model())
     return tmp_path / "bench"
+
+
+@pytest.fixture
+def ice_bench(tmp_path: Path) -> Path:
+    draw_task(tmp_path / "in", TASKS["Face Swap"])
+    with serving(FakeServer(seed=3).app()) as url:
+        building(tmp_path / "in", tmp_path / "ice", url, IceBuildOptions()).run()
+    return tmp_path / "ice"
 
 
 def verdict(review: Review, item: str, group: str = "cat") -> str:
@@ -121,6 +138,7 @@ def test_the_command_prints_them(bench: Path) -> None:
     printed = " ".join(right("review", bench, "--agreement").split())
     assert "ann (1) and ben (1) decided 1 item together, and differ in 1." in printed
     assert "ann accepted, ben dropped" in printed
+    assert creval.review_agreement(bench).frame().height == 1
     (one,) = parsed("review", bench, "--agreement")["disagreements"]
     assert one == {"group": "cat", "item": "IF/Q1", "verdicts": {"ann": "accepted", "ben": "dropped"}}
 
@@ -143,3 +161,25 @@ def test_each_reviewer_has_one_column(bench: Path) -> None:
     table = compare_reviewers(open_votes(bench)).table
     assert table.voices == ("ann", "ben")
     assert np.array_equal(table.values, np.array([[1, 1], [np.nan, 1]]), equal_nan=True)
+
+
+def test_two_reviewers_of_every_kind_of_benchmark(tmp_path: Path, ice_bench: Path) -> None:
+    """One accepts and one drops: the item is open again, nothing is lost, and the final decision holds."""
+    steps = write_release(tmp_path / "steps")
+    for path in steps.glob("data/instructions/*/*.json"):
+        entries = json.loads(path.read_text())
+        path.write_text(json.dumps({key: {**one, "made": {}} for key, one in entries.items()}))
+    for folder in (rows(tmp_path / "rows"), steps, ice_bench):
+        before = len(open_benchmark(folder).dataset.samples)
+        ann, ben = open_review(folder, "ann"), open_review(folder, "ben")
+        group = ann.groups()[0]
+        item = ann.group(group).items[0].id
+        ben.decide(group, item, DROPPED, {})
+        ann.decide(group, item, ACCEPTED, {})
+        assert (verdict(ann, item, group), verdict(ben, item, group)) == (ACCEPTED, DROPPED)
+        judge = open_review(folder)
+        assert verdict(judge, item, group) == OPEN
+        assert len(open_benchmark(folder).dataset.samples) == before
+        judge.decide(group, item, ACCEPTED, {})
+        assert verdict(open_review(folder), item, group) == ACCEPTED
+        assert [one.item for one in compare_reviewers(open_votes(folder)).disagreements] == [item]

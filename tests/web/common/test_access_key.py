@@ -20,7 +20,7 @@ from tests.web.review.reviewed import Kept
 pytestmark = pytest.mark.attack
 
 TOKEN = "t0ken-of-this-server"
-PATHS = ("/", "/sample?id=s1", "/picture?sample=s1&name=source", "/static/view.css", "/nothing")
+PATHS = ("/", "/sample?id=s1", "/image?sample=s1&name=source", "/static/view.css", "/nothing")
 
 
 @pytest.fixture(scope="module")

@@ -22,14 +22,14 @@ SCRIPT = b'<svg xmlns="http://www.w3.org/2000/svg"><script>alert(1)</script></sv
 def test_an_image_is_served_unchanged(tmp_path: Path) -> None:
     run = write_run(tmp_path)
     with looking_at(run) as client:
-        answer = client.get("/picture", params={"sample": "s1", "name": "source"})
+        answer = client.get("/image", params={"sample": "s1", "name": "source"})
         assert answer.headers["content-type"] == "image/png"
         assert answer.content == (tmp_path / "s1.png").read_bytes()
         again = client.get(
-            "/picture", params={"sample": "s1", "name": "source"}, headers={"If-None-Match": answer.headers["etag"]}
+            "/image", params={"sample": "s1", "name": "source"}, headers={"If-None-Match": answer.headers["etag"]}
         )
         assert again.status_code == 304
-        small = client.get("/picture", params={"sample": "s1", "name": "0:beta", "size": "small"})
+        small = client.get("/image", params={"sample": "s1", "name": "0:beta", "size": "small"})
         assert small.headers["content-type"] == "image/jpeg"
         assert Image.open(io.BytesIO(small.content)).size == (48, 48)
 
@@ -68,7 +68,7 @@ def test_files_outside_the_run_are_not_served(
     run = write_run(tmp_path_factory.mktemp("run"))
     with looking_at(run) as client:
         given = {"sample": sample, "name": name, "size": size}
-        refused = client.get("/picture", params=given)
+        refused = client.get("/image", params=given)
         assert refused.status_code == 404
         assert refused.headers["content-type"].startswith("text/plain")
         for path in (
@@ -90,7 +90,7 @@ def test_files_that_are_no_images_are_not_served(tmp_path: Path, content: bytes)
     with looking_at(run) as client:
         for size in ("", "small"):
             given = {"sample": "s1", "name": "source", "size": size}
-            refused = client.get("/picture", params=given)
+            refused = client.get("/image", params=given)
             assert refused.status_code == 404
             assert refused.headers["content-type"].startswith("text/plain")
             assert b"<script>" not in refused.content
@@ -105,7 +105,7 @@ def test_a_damaged_image_is_reported(tmp_path: Path) -> None:
     path = tmp_path / "s1.png"
     path.write_bytes(path.read_bytes()[:-30])
     with looking_at(run) as client:
-        refused = client.get("/picture?sample=s1&name=source")
+        refused = client.get("/image?sample=s1&name=source")
         assert refused.status_code == 404
         assert "damaged" in refused.text
         assert client.get("/sample?id=s1").status_code == 200
@@ -124,7 +124,7 @@ def test_other_formats_are_made_png(tmp_path: Path) -> None:
         )
     with looking_at(run) as client:
         for model in ("alpha", "beta"):
-            answer = client.get("/picture", params={"sample": "s1", "name": f"0:{model}"})
+            answer = client.get("/image", params={"sample": "s1", "name": f"0:{model}"})
             assert answer.headers["content-type"] == "image/png"
             assert Image.open(io.BytesIO(answer.content)).size == (9, 5)
 
@@ -159,9 +159,9 @@ def test_lists_show_only_what_is_there(tmp_path: Path) -> None:
         page = unescape(client.get("/samples?model=alpha").text)
         images = re.findall(r'<img src="([^"]*)"', page)
         assert images == [
-            "/picture?sample=s1&name=source&size=small",
-            "/picture?sample=s1&name=1%3Aalpha&size=small",
-            "/picture?sample=s2&name=0%3Aalpha&size=small",
-            "/picture?sample=s3&name=source&size=small",
+            "/image?sample=s1&name=source&size=small",
+            "/image?sample=s1&name=1%3Aalpha&size=small",
+            "/image?sample=s2&name=0%3Aalpha&size=small",
+            "/image?sample=s3&name=source&size=small",
         ]
         assert {client.get(path).status_code for path in images} == {200}

@@ -44,7 +44,7 @@ def test_its_own_names_are_answered(client: TestClient, host: str) -> None:
     ],
 )
 def test_foreign_names_are_refused(client: TestClient, host: str) -> None:
-    for path in ("/", "/picture?sample=s1&name=source", "/static/view.js", "/nothing"):
+    for path in ("/", "/image?sample=s1&name=source", "/static/view.js", "/nothing"):
         refused = client.get(path, headers={"Host": host})
         assert refused.status_code == 403
         assert "Open the address that creval printed" in refused.text
@@ -59,7 +59,7 @@ def test_only_reading_methods_are_allowed(client: TestClient, method: str) -> No
 
 
 def test_heads_have_no_body(client: TestClient) -> None:
-    for path in ("/", "/sample?id=s1", "/picture?sample=s1&name=source"):
+    for path in ("/", "/sample?id=s1", "/image?sample=s1&name=source"):
         answer = client.head(path)
         assert (answer.status_code, answer.content) == (200, b"")
 
@@ -72,7 +72,7 @@ def test_heads_have_no_body(client: TestClient) -> None:
         "/sample?id=none",
         "/nothing",
         "/reply?id=1",
-        "/picture?sample=s1&name=source",
+        "/image?sample=s1&name=source",
         "/static/view.css",
     ],
 )

@@ -91,7 +91,7 @@ def test_a_group(client: TestClient) -> None:
     assert "writer model-w" in said
     assert re.search(r'name="field-1" value="0" checked> <span>Yes</span>', page)
     assert re.search(r'<option value="1" selected>Commercial Design</option>', page)
-    assert 'src="/picture?group=one&amp;name=one.png&amp;size=medium"' in page
+    assert 'src="/image?group=one&amp;name=one.png&amp;size=medium"' in page
     assert "This group has no image." in client.get("/group?id=two").text
 
 
@@ -330,7 +330,7 @@ def test_writing_needs_the_token(review: Kept, client: TestClient, token: str) -
 def test_reading_changes_nothing(review: Kept, client: TestClient) -> None:
     action, sent = form(client, "one", 1)
     accept, _ = form(client, "one", 0)
-    for path in ("/", "/group?id=one", "/next", "/picture?group=one", "/group?id=one&saved=IF/1"):
+    for path in ("/", "/group?id=one", "/next", "/image?group=one", "/group?id=one&saved=IF/1"):
         assert client.get(path, params=None).status_code in (200, 303)
         assert client.head(path).status_code in (200, 303)
     for path in (action, accept):
@@ -350,7 +350,7 @@ def test_reading_changes_nothing(review: Kept, client: TestClient) -> None:
         ("/next?after=nowhere", "There is no group 'nowhere'"),
         ("/?show=some", "There is no list 'some'"),
         ("/?page=two", "A page is a number"),
-        ("/picture?group=../../secret", "There is no group"),
+        ("/image?group=../../secret", "There is no group"),
         ("/elsewhere", "this page does not exist"),
         ("/static/review.py", "this page does not exist"),
     ],
@@ -400,26 +400,26 @@ def test_a_body_has_bounds(client: TestClient, review: Kept) -> None:
 
 
 def test_only_the_groups_own_images_are_served(review: Kept, client: TestClient, tmp_path: Path) -> None:
-    whole = client.get("/picture?group=one")
+    whole = client.get("/image?group=one")
     assert (whole.status_code, whole.headers["content-type"]) == (200, "image/png")
-    small = client.get("/picture?group=one&size=small")
+    small = client.get("/image?group=one&size=small")
     assert small.headers["content-type"] == "image/jpeg"
-    tagged = client.get("/picture?group=one", headers={"If-None-Match": whole.headers["etag"]})
+    tagged = client.get("/image?group=one", headers={"If-None-Match": whole.headers["etag"]})
     assert tagged.status_code == 304
-    assert client.get("/picture?group=two").status_code == 404
-    assert client.get("/picture?group=one&name=one.png").content == whole.content
-    assert client.get("/picture?group=one&name=three.png").status_code == 404
-    assert client.get("/picture?group=one&size=huge").status_code == 404
+    assert client.get("/image?group=two").status_code == 404
+    assert client.get("/image?group=one&name=one.png").content == whole.content
+    assert client.get("/image?group=one&name=three.png").status_code == 404
+    assert client.get("/image?group=one&size=huge").status_code == 404
     (tmp_path / "page.html").write_text("<script>alert(1)</script>")
     for name in ("page.html", "gone.png"):
         review.kept["odd"] = group("odd", tmp_path / name)
         client = looking(review)
-        assert client.get("/picture?group=odd").status_code == 404
+        assert client.get("/image?group=odd").status_code == 404
         assert "No image." in client.get("/group?id=odd").text
 
 
 def test_answers_are_closed_in(client: TestClient) -> None:
-    for path in ("/", "/group?id=one", "/group?id=none", "/picture?group=one"):
+    for path in ("/", "/group?id=one", "/group?id=none", "/image?group=one"):
         headers = client.get(path).headers
         policy = headers["content-security-policy"]
         assert "default-src 'none'" in policy

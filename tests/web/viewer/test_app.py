@@ -77,7 +77,7 @@ def test_a_sample(client: TestClient) -> None:
     assert "2 of 3" in said
     assert re.search(r'id="q2"[^>]*data-failed', page)
     assert not re.search(r'id="q1"[^>]*data-failed', page)
-    assert "/picture?sample=s2&name=0%3Abeta" in links(page)
+    assert "/image?sample=s2&name=0%3Abeta" in links(page)
 
 
 def test_neighbours_are_those_of_the_list(client: TestClient) -> None:
@@ -277,7 +277,7 @@ def test_masks_references_and_metadata_are_shown(tmp_path: Path) -> None:
     with looking_at(run) as client:
         said = words(client.get("/sample?id=s1").text)
         for name in ("mask", "reference:0", "reference:1"):
-            assert client.get("/picture", params={"sample": "s1", "name": name}).status_code == 200
+            assert client.get("/image", params={"sample": "s1", "name": name}).status_code == 200
         assert "The raw reply is not stored" in words(client.get("/reply?id=1").text)
     for expected in (
         "mask",
@@ -306,7 +306,7 @@ def test_histories_and_missing_edits(tmp_path: Path) -> None:
     with looking_at(tmp_path / "run") as client:
         page = client.get("/sample", params={"id": names[0]}).text
         said = words(page)
-        addresses = [unescape(one) for one in re.findall(r'href="(/picture[^"]+before[^"]+)"', page)]
+        addresses = [unescape(one) for one in re.findall(r'href="(/image[^"]+before[^"]+)"', page)]
         images = [client.get(address) for address in addresses]
         start, model = (words(client.get(path).text) for path in ("/", "/model?name=once"))
     assert "Refused. content filter: not this" in said

@@ -83,7 +83,7 @@ def test_every_link_of_a_run_stays_in_it(client: TestClient, start: str) -> None
             if target not in seen and target not in left and len(seen) < 60:
                 left.append(target)
     assert any("/sample?" in path for path in seen)
-    assert any("/picture?" in path for path in seen)
+    assert any("/image?" in path for path in seen)
     page = client.get(f"{start}samples").text
     assert "../../" in links(page), "the link back to the list"
 

@@ -47,7 +47,7 @@ class ComplexEditBuilder(Builder[dict[str, Any]]):
         self._rows = ComplexEditRows(out)
         self.images = images
         existing = {name for name in names if name in self._rows}
-        self.duplicates = check_duplicates({name: images / name for name in names}, duplicates, existing)
+        self.duplicates = check_duplicates({name: images / name for name in names}, duplicates, existing, out)
         self._numbers = self._rows.assign_numbers(names)
         names = [name for name in names if name not in self.duplicates.skipped]
         chosen = sample_names(names, settings.limit, settings.seed)

@@ -69,7 +69,7 @@ class ComplexBenchBuilder(Builder[dict[str, Any]]):
         self.entries = ComplexBenchEntries(out)
         names = list_image_names(images, out)
         existing = {name for name in names if self.entries.has(ALL_SUBSETS, name)}
-        self.duplicates = check_duplicates({name: images / name for name in names}, duplicates, existing)
+        self.duplicates = check_duplicates({name: images / name for name in names}, duplicates, existing, out)
         names = [name for name in names if name not in self.duplicates.skipped]
         self._suitable = select_suitable_images(names, images, detect(names))
         clashes = self.entries.find_key_clashes(self._suitable.scenes)

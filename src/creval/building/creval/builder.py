@@ -124,7 +124,7 @@ class CrevalBuilder(Builder[SampleDraft]):
     def _find_sources(self, images: Path, duplicates: str) -> list[SourceImage]:
         stored = self._stored.get("pictures", {})
         sources = find_source_images(images, self.out, {path: name for name, path in stored.items()})
-        self.duplicates = check_duplicates({source.id: source.path for source in sources}, duplicates, stored)
+        self.duplicates = check_duplicates({source.id: source.path for source in sources}, duplicates, stored, self.out)
         sources = [source for source in sources if source.id not in self.duplicates.skipped]
         self._images = stored | {
             source.id: replace_lone_surrogates(source.path.relative_to(images).as_posix()) for source in sources

@@ -68,7 +68,7 @@ def plan_from_folder(
     lost = {name: why for name, why in lost.items() if is_selected(f"{home}/{name}", selection)}
     unassigned = {name: of for name, of in found.items() if not tasks_from_folder(f"{home}/{name}")}
     alone = {name: of.image for name, of in unassigned.items() if of.image and len(of.list_paths()) == 1}
-    report = check_duplicates(alone, duplicates, {one.key for one in existing})
+    report = check_duplicates(alone, duplicates, {one.key for one in existing}, items.folder)
     found = {name: of for name, of in found.items() if name not in report.skipped}
     stems = assign_id_stems(every, existing)
     wanted, without = assign_tasks(found, stems, selection, settings.seed, home)

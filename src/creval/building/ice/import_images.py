@@ -13,7 +13,7 @@ from creval.building.ice.layouts import LAYOUTS
 from creval.building.ice.layouts.base import ImportedSet
 from creval.building.image_files import copy_image, release_suffix, sample_names, save_png, write_error_reason
 from creval.core.errors import CrevalError, require_known
-from creval.core.files import replace_lone_surrogates, write_json
+from creval.core.files import dig, read_json, replace_lone_surrogates, write_json
 from creval.core.images import ImageError, open_mask, read_image_size
 
 RECORD = "import.json"
@@ -107,5 +107,13 @@ class _Importer:
         return replace_lone_surrogates(Path(os.path.relpath(path, self.images)).as_posix()) if path else ""
 
     def write_record(self, layout: str) -> None:
-        content = {"layout": layout, "sets": self.written, "left_out": dict(sorted(self.left_out.items()))}
-        write_json(self.folder / RECORD, content)
+        """Write the origin of all sets in the folder, also of earlier imports."""
+        path = self.folder / RECORD
+        before = read_json(path) if path.is_file() else {}
+        sets, left_out = (
+            dict(of) if isinstance(of := dig(before, name), dict) else {} for name in ("sets", "left_out")
+        )
+        sets |= {name: {"layout": layout, **one} for name, one in self.written.items()}
+        write_json(
+            path, {"sets": dict(sorted(sets.items())), "left_out": dict(sorted((left_out | self.left_out).items()))}
+        )

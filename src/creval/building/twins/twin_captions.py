@@ -49,7 +49,9 @@ class TwinCaptionBuilder(Builder[str]):
         self._images, self._rows = images, self._read_rows()
         known = {clean_text(row.get("file")): name for name, row in self._rows.items()}
         found = {source.id: source for source in find_source_images(images, out, known)}
-        self.duplicates = check_duplicates({name: one.path for name, one in found.items()}, duplicates, self._rows)
+        self.duplicates = check_duplicates(
+            {name: one.path for name, one in found.items()}, duplicates, self._rows, folder
+        )
         names = [name for name in found if name not in self.duplicates.skipped]
         self.sources: Mapping[str, SourceImage] = {
             name: found[name] for name in sample_names(names, settings.limit, settings.seed)

@@ -65,7 +65,7 @@ class ReviewApp:
             Route("/decide", self.decide, methods=["POST"]),
             Route("/accept", self.accept, methods=["POST"]),
             Route("/add", self.add, methods=["POST"]),
-            Route("/picture", self.image),
+            Route("/image", self.image),
         ]
         handlers = dict.fromkeys((HTTPException, CrevalError, OSError), self._error)
         return guarded_app(routes, handlers, host, names, token=token, writes=True)
@@ -76,7 +76,7 @@ class ReviewApp:
         chosen = self._progress.listed_groups(show, query)
         page = paginate(asked.get("page", ""), len(chosen), "/", {"show": show, "q": query})
         lines = [
-            (one, _group_url(one.id, show), link("/picture", group=to_utf8(one.id), size="small") if one.images else "")
+            (one, _group_url(one.id, show), link("/image", group=to_utf8(one.id), size="small") if one.images else "")
             for one in chosen[page.first_line - 1 : page.last_line]
         ]
         counts = self._progress.counts()

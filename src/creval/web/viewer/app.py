@@ -46,7 +46,7 @@ class Viewer:
             *(Route(f"/{name}", partial(self._filtered_page, name, build)) for name, build in _FILTERED_PAGES.items()),
             Route("/reply", self.reply),
             Route("/search", self.search),
-            Route("/picture", self.image),
+            Route("/image", self.image),
         ]
         self._handlers = dict.fromkeys((HTTPException, CrevalError, sqlite3.Error, OSError), self._error)
         self.pages = Starlette(routes=self._routes, exception_handlers=self._handlers)

@@ -100,7 +100,7 @@ def _thumbnail_url(sample: str, name: str, path: Path | None) -> str:
     """Return the URL of a thumbnail, or "" if the file does not exist."""
     if path is None or not file_etag(path):
         return ""
-    return link("/picture", sample=sample, name=name, size="small")
+    return link("/image", sample=sample, name=name, size="small")
 
 
 def questions_page(snapshot: Snapshot, run: RunLookup, filters: Filters, params: Mapping[str, str]) -> dict[str, Any]:

@@ -141,7 +141,7 @@ def sample_image(image: str, title: str, path: Path | None, missing: str = "", /
             width, height = read_image_size(path)
         except ImageError as error:
             missing = str(error)
-    medium, full = link("/picture", **address, size="medium"), link("/picture", **address)
+    medium, full = link("/image", **address, size="medium"), link("/image", **address)
     return SampleImage(image, title, missing, width, height, medium, full)
 
 

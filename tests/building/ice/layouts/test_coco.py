@@ -46,7 +46,9 @@ def test_the_largest_suitable_object_becomes_the_mask(tmp_path: Path) -> None:
     expected[5:15, 10:20] = 255
     assert np.array_equal(mask_of(tmp_path), expected)
     record = json.loads((tmp_path / "out" / "import.json").read_text())
-    assert record["sets"] == {"Local Editing/0007": {"image": "0007.jpg", "origin": "dog, annotation 1"}}
+    assert record["sets"] == {
+        "Local Editing/0007": {"layout": "coco", "image": "0007.jpg", "origin": "dog, annotation 1"}
+    }
     assert (tmp_path / "out" / "Local Editing" / "0007.jpg").read_bytes() == (
         tmp_path / "val" / "0007.jpg"
     ).read_bytes()

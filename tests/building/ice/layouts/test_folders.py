@@ -9,9 +9,12 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from creval.benchmarks import open_benchmark
+from creval.building.ice.builder import IceBuildOptions
 from creval.building.ice.image_sets import find_image_sets, tasks_from_folder
 from creval.building.ice.import_images import import_images
 from creval.core.errors import CrevalError
+from tests.building.ice.made import building
 from tests.commands import right
 
 
@@ -101,3 +104,25 @@ def test_the_limit_chooses_and_the_command_reports(tmp_path: Path) -> None:
     assert len(list((tmp_path / "out").rglob("*_ref1.jpg"))) == 2
     said = json.loads(right(*arguments, "--json"))
     assert said["sets"] == {"Virtual Try On": 3}
+
+
+def test_imported_images_become_items(tmp_path: Path, url: str) -> None:
+    """Items of the imported try-ons have the person, the mask and the garment, and pass the reader's checks."""
+    images = tmp_path / "out"
+    import_images(images, viton(tmp_path / "viton"), "viton-hd")
+    import_images(images, dreambooth(tmp_path / "dreambooth"), "dreambooth")
+    record = json.loads((images / "import.json").read_text())
+    assert sorted(one["layout"] for one in record["sets"].values()) == ["dreambooth"] * 2 + ["viton-hd"] * 3
+    wrote = building(images, tmp_path / "bench", url, IceBuildOptions()).run()
+    assert (len(wrote.results), wrote.left_out) == (5, {})
+    dataset = open_benchmark(tmp_path / "bench").dataset
+    assert {issue.rule for issue in dataset.issues} == {"no items"}
+    tasks = {sample.id: sample.tags["task"] for sample in dataset.samples}
+    assert sorted(tasks.values()) == ["Subject Reference Creating"] * 2 + ["Virtual Try On"] * 3
+    for sample in dataset.samples:
+        if tasks[sample.id] == "Virtual Try On":
+            assert sample.source is not None
+            assert sample.mask is not None
+            assert len(sample.references) == 1
+        else:
+            assert (sample.source, len(sample.references)) == (None, 3 if "dog6" in sample.id else 1)
