@@ -143,7 +143,7 @@ def test_equation_9_also_leaves_out_the_objects_in_the_edit(images: tuple[Path, 
     # The edit moved the cat from the right corner to the left half, and added a hat in the top row.
     steps = (InstructionStep("move", old="cat", boxes=((15.0, 5.0, 20.0, 10.0),)), InstructionStep("add", new="hat"))
     sample = Sample("s", "", source, steps=steps)
-    found = {}
+    found: dict[str, float] = {}
     for metric in (OutsideBoxes(ModelPool()), OutsideAllBoxes(ModelPool())):
         seeing = Seeing(cat=[(0.0, 0.0, 10.0, 10.0)], hat=[(0.0, 0.0, 20.0, 1.0)])
         metric._detector = seeing
