@@ -68,6 +68,7 @@ editors: Registry[Callable[..., Editor]] = Registry(
     "editor",
     {
         **dict.fromkeys(("openai", "google", "bfl", "dashscope", "seedream"), "creval.editors.editor_spec:open_remote"),
+        "rehearsal": "creval.editors.editor_spec:open_rehearsal",
         "command": "creval.editors.command:CommandEditor",
         "python": "creval.editors.function:FunctionEditor",
         "folder": "creval.editors.folder:FolderEditor",

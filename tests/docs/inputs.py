@@ -179,6 +179,26 @@ def _photos(folder: Path) -> None:
     _write_photos(folder / "photos")
 
 
+def _examples(folder: Path) -> None:
+    example = "Turn the kettle into a hot-air balloon with a copper basket, red ropes and a white flag."
+    _write_table(folder / "examples.csv", "dimension,instruction", [("Surreal Fantasy", example)])
+
+
+def _annotated_photos(folder: Path) -> None:
+    """Write annotations of the photos in COCO's layout: three objects of different classes in each."""
+    names = ("a.jpg", "b.jpg", "c.jpg")
+    images = [{"id": at, "file_name": name, "width": 48, "height": 36} for at, name in enumerate(names)]
+    things = [
+        {"image_id": at, "category_id": kind, "bbox": [4 + 14 * kind, 6, 10, 20], "iscrowd": 0}
+        for at in range(len(names))
+        for kind in range(3)
+    ]
+    kinds = [{"id": at, "name": name} for at, name in enumerate(("lamp", "dog", "chair"))]
+    (folder / "instances.json").write_text(
+        json.dumps({"images": images, "annotations": things, "categories": kinds}), encoding="utf-8"
+    )
+
+
 def _table_of_edits(folder: Path) -> None:
     rows = [(name, "Add an umbrella") for name in ("a.jpg", "b.jpg", "c.jpg")]
     _write_table(folder / "edits.csv", "source,instruction", rows)
@@ -297,6 +317,20 @@ def _judged(bench: str, run: str, options: str = "") -> Callable[[Inputs, Shell]
     return judge
 
 
+def _complex_choices(inputs: Inputs, shell: Shell) -> None:
+    """Write what two people prefer of two models' edits, at random."""
+    inputs.provide(shell, "Complex-Edit")
+    generator = np.random.default_rng(1)
+    answers = ("OmniGen", "OmniGen+sequential", "tie")
+    rows = [
+        (rater, sample.id, *answers[:2], metric, answers[generator.integers(3)])
+        for sample in open_benchmark(shell.folder / "Complex-Edit").dataset.samples
+        for rater in ("ann", "ben")
+        for metric in ("IF", "IP", "PQ", "overall")
+    ]
+    _write_table(shell.folder / "complex-choices.csv", "rater,sample,first,second,metric,choice", rows)
+
+
 def _images(folder: Path) -> None:
     generator = np.random.default_rng(5)
     source = np.kron(generator.integers(0, 255, (6, 8, 3)), np.ones((6, 6, 1))).astype(np.uint8)
@@ -343,6 +377,8 @@ _SHARED: dict[str, Callable[[Path], None]] = {
     "edit.py": _program,
     "edit.sh": _editing_script,
     "edits.csv": _table_of_edits,
+    "examples.csv": _examples,
+    "instances.json": _annotated_photos,
     "instances_val2017.json": _coco,
     "metrics.csv": _ratings,
     "mine": _own_samples,
@@ -366,6 +402,7 @@ _RELEASED: dict[str, Callable[[Inputs, Shell], None]] = {
 _MADE_BY_COMMANDS: dict[str, Callable[[Inputs, Shell], None]] = {
     "benches": _built_benchmark,
     "benches/twice": _reviewed_twice,
+    "complex-choices.csv": _complex_choices,
     "creval-demo/run": _judge_demo,
     "runs/complex": _judged("Complex-Edit", "runs/complex", "--repeat 4"),
     "runs/complexbench": _judged("ComplexBench-Edit", "runs/complexbench"),

@@ -16,10 +16,14 @@ from creval.core.schema import Level
 TWIN_FILE = "twins.jsonl"
 REAL, SYNTHETIC = "real", "synthetic"
 LEVEL = Level("input", "inputs", (REAL, SYNTHETIC))
+_GAP = Level("input_delta", "input_deltas", (f"{SYNTHETIC}-{REAL}",), difference_of=("input", SYNTHETIC, REAL))
 
 
 def with_twin_inputs(dataset: Dataset) -> Dataset:
-    """Return a dataset whose samples have the tag `input`. The samples of a pair are one cluster."""
+    """Return a dataset whose samples have the tag `input`, with the level of that name and the gap between its groups.
+
+    The samples of a pair are one cluster, so the interval of the gap is paired.
+    """
     try:
         inputs = _read_inputs(dataset.root / TWIN_FILE)
     except CrevalError as error:
@@ -36,7 +40,7 @@ def with_twin_inputs(dataset: Dataset) -> Dataset:
     # Not the last level of samples: samples are selected evenly over that one.
     places = [at for at, level in enumerate(dataset.levels) if level.groups_samples]
     at = places[-1] if places else len(dataset.levels)
-    return replace(dataset, samples=tuple(samples), levels=(*dataset.levels[:at], LEVEL, *dataset.levels[at:]))
+    return replace(dataset, samples=tuple(samples), levels=(*dataset.levels[:at], LEVEL, *dataset.levels[at:], _GAP))
 
 
 def _read_inputs(path: Path) -> dict[str, tuple[str, str]]:

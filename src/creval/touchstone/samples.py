@@ -23,8 +23,8 @@ from creval.touchstone.scene import (
     Scene,
     SmallObject,
 )
-from creval.touchstone.scene_questions import CORNERS, NUMBERS, PLURALS, SCENERIES, Check, with_article
-from creval.touchstone.shapes import SMALL_KINDS, SUBJECT_KINDS, UNSUITABLE_EXTRAS
+from creval.touchstone.scene_questions import CORNERS, NUMBERS, SCENERIES, Check, with_article
+from creval.touchstone.shapes import PLURALS, SMALL_KINDS, SUBJECT_KINDS, UNSUITABLE_EXTRAS
 from creval.touchstone.sprites import COLOURS, MATERIALS
 
 TEXTS = (

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from creval.touchstone.shapes import SMALL_KINDS, SUBJECT_KINDS
+from creval.touchstone.shapes import PLURALS, SMALL_KINDS, SUBJECT_KINDS
 from creval.touchstone.sprites import COLOURS, MATERIALS
 
 IMAGE_SIDE = 768
@@ -130,7 +130,8 @@ class Scene:
             look = "colourless"
         words = f"a {self.size} {look} {self.kind}, {self.place}"
         things = [extra.kind for extra in self.extras]
-        things += [f"{self.count(kind)} {kind}" for kind in SMALL_KINDS if self.count(kind)]
+        counts = {kind: self.count(kind) for kind in SMALL_KINDS}
+        things += [f"{count} {kind if count == 1 else PLURALS[kind]}" for kind, count in counts.items() if count]
         things += [thing for thing in (self.container, self.frame) if thing]
         things += ["a sticker's border"] * self.sticker + ["two panels"] * (self.panels == 2)
         things += [f"the words {self.text}"] if self.text else []

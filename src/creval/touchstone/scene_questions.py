@@ -12,10 +12,9 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from creval.touchstone.scene import SIZES, Scene
-from creval.touchstone.shapes import SUBJECT_KINDS
+from creval.touchstone.shapes import PLURALS, SUBJECT_KINDS
 
 NUMBERS = ("no", "one", "two", "three", "four", "five", "six")
-PLURALS = {"star": "stars", "heart": "hearts", "ball": "balls", "leaf": "leaves", "bell": "bells", "gem": "gems"}
 _SINGULARS = {plural: single for single, plural in PLURALS.items()}
 _PLACES = {"left": "to the left of the centre", "centre": "in the centre", "right": "to the right of the centre"}
 CORNERS = {

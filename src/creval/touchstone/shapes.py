@@ -254,6 +254,7 @@ SUBJECT_KINDS: dict[str, list[ShapePart]] = {
 }
 """Kinds of subjects."""
 
+PLURALS = {"star": "stars", "heart": "hearts", "ball": "balls", "leaf": "leaves", "bell": "bells", "gem": "gems"}
 SMALL_KINDS: dict[str, list[ShapePart]] = {
     "star": [star(0.5, 0.53, 0.49, 0.21, 5)],
     "heart": [

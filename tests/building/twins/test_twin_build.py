@@ -121,7 +121,7 @@ def test_scores_are_by_input_and_pairs_are_drawn_together(tmp_path: Path) -> Non
     with serving(FakeServer(seed=4).app()) as url:
         complex_edit(tmp_path / "twins" / "images", bench, url, steps=2, retries=4).run()
         dataset = open_benchmark(bench).dataset
-        assert [level.name for level in dataset.levels] == ["overall", "input", "complexity", "delta"]
+        assert [level.name for level in dataset.levels] == ["overall", "input", "complexity", "delta", "input_delta"]
         kinds = [sample.tags["input"] for sample in dataset.samples]
         assert (kinds.count("real"), kinds.count("synthetic")) == (6, 6)
         assert len({sample.cluster for sample in dataset.samples}) == 3, "one for each pair"
@@ -135,15 +135,17 @@ def test_scores_are_by_input_and_pairs_are_drawn_together(tmp_path: Path) -> Non
     with open_run(run) as opened:
         table = build_score_table(opened)
         tags = {sample.id: sample.tags["input"] for sample in open_benchmark(bench).dataset.samples}
-    groups = json.loads(right("score", run, "--json"))["models"]["m"]["inputs"]
+    found = json.loads(right("score", run, "--json"))["models"]["m"]
+    groups, gap = found["inputs"], found["input_deltas"]["synthetic-real"]["IF"]["value"]
+    assert gap == pytest.approx(groups["synthetic"]["IF"]["value"] - groups["real"]["IF"]["value"])
     column = [metric.name for metric in table.schema.metrics].index("IF")
     for kind in ("real", "synthetic"):
         mine = [at for at, name in enumerate(table.samples) if tags[name] == kind]
         values = table.values[0, mine, column]
         assert groups[kind]["IF"]["value"] == pytest.approx(np.nanmean(values))
-    printed = right("score", run, "--by", "input")
+    printed = right("score", run, "--by", "input,input_delta")
     assert "real" in printed
-    assert "synthetic" in printed
+    assert "synthetic-real" in printed
 
 
 def test_other_images_leave_no_mark(tmp_path: Path) -> None:

@@ -31,7 +31,10 @@ def record_twin_inputs(images: Path, benchmark: Path) -> int:
     Sources are recognised by their content. Without pairs in `images`, nothing is written.
     """
     pairs = read_pairs(images)
-    kinds = {str(dig(pair, kind, "digest")): (kind, name) for name, pair in pairs.items() for kind in (REAL, SYNTHETIC)}
+    kinds: dict[str, list[tuple[str, str]]] = {}
+    for name, pair in pairs.items():
+        for kind in (REAL, SYNTHETIC):
+            kinds.setdefault(str(dig(pair, kind, "digest")), []).append((kind, name))
     if not kinds:
         return 0
     try:
@@ -49,7 +52,9 @@ def record_twin_inputs(images: Path, benchmark: Path) -> int:
             except ImageError:
                 digests[sample.source] = ""
         if found := kinds.get(digests[sample.source]):
-            row = {"id": sample.id, "input": found[0], "pair": found[1]}
+            # Equal captions give equal images. Most builders keep the pair's name in that of the source.
+            input_, pair = next((one for one in found if one[1] in sample.source.stem), found[0])
+            row = {"id": sample.id, "input": input_, "pair": pair}
             lines.append(replace_lone_surrogates(json.dumps(row, ensure_ascii=False)))
     if lines:
         atomic_write(benchmark / TWIN_FILE, "".join(f"{line}\n" for line in lines))
