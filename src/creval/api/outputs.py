@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 PLOT_KINDS = {
     "radar": "strengths and weaknesses in the groups of a level, around a circle",
     "forest": "every model with its interval, and the models that cannot be told apart",
-    "plane": "instruction following against consistency (IF against VC or IP)",
+    "plane": "two metrics against each other, by default instruction following and consistency",
     "weights": "the best model for each weighting of three metrics",
     "complexity": "each metric over the ordered groups of a level, such as C1 to C8",
     "repeats": "variation of scores between repeated measurements",
@@ -138,7 +138,7 @@ def _draw(
     from creval.reporting import plots
 
     if kind == "plane":
-        return plots.plane(card, about=about, published=published)
+        return plots.plane(card, *metrics, about=about, published=published)
     if kind == "forest":
         return plots.forest(card, metrics=metrics, about=about, published=published)
     if model_count > len(plots.COLOURS):
