@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 PLOT_KINDS = {
     "radar": "strengths and weaknesses in the groups of a level, around a circle",
-    "forest": "every model with its interval, and the models that cannot be told apart",
+    "forest": "scores with intervals, and the models without significant differences",
     "plane": "two metrics against each other, by default instruction following and consistency",
     "weights": "the best model for each weighting of three metrics",
     "complexity": "each metric over the ordered groups of a level, such as C1 to C8",
@@ -36,7 +36,7 @@ PLOT_KINDS = {
     "sources": "the same models by several runs or score files, such as other judges or protocols",
 }
 """Kinds of plots, each with a description."""
-_KINDS_OF_RANKING = ("weights", "repeats", "cost")
+_KINDS_WITHOUT_METRICS = ("weights", "repeats", "cost")
 _KINDS_WITH_LEVEL = ("radar", "groups", "complexity")
 _KINDS_WITH_PUBLISHED = ("forest", "plane", "groups", "complexity")
 
@@ -69,10 +69,8 @@ def plot(
         plots.check_suffix(out)
     if level is not None and kind not in _KINDS_WITH_LEVEL:
         raise CrevalError(f"`level` is for {', '.join(_KINDS_WITH_LEVEL)}, not for {kind}.")
-    if metrics and kind in _KINDS_OF_RANKING:
-        raise CrevalError(
-            f"`metrics` is for radar, forest, plane, groups, complexity, best-of and sources, not {kind}."
-        )
+    if metrics and kind in _KINDS_WITHOUT_METRICS:
+        raise CrevalError(f"`metrics` is not for {', '.join(_KINDS_WITHOUT_METRICS)}.")
     if kind == "plane" and metrics and len(metrics) != 2:
         raise CrevalError("`metrics`: a plane has two, such as IF,VC or PF,REF.")
     if (human or scale) and kind != "weights":
