@@ -292,6 +292,16 @@ READINGS: dict[str, list[tuple[str, float | str]]] = {
         ('{"Q1": {"explanation": "it says <think>", "answer": "Yes"}}', 1.0),
         ('<think>{"answer": "No"}</think>Yes', 1.0),
         ('{"answer": "No"}</think>{"answer": "Yes"}', 1.0),
+        *[
+            (f"{start}The answer is No.{end}\n{YES}", 1.0)
+            for start, end in (
+                ("<THINK>", "</THINK>"),
+                ("<thought>", "</thought>"),
+                ("[THINK]", "[/THINK]"),
+                ("◁think▷", "◁/think▷"),
+            )
+        ],
+        ("◁think▷Yes", "m"),
         ("<think>Yes", "m"),
         ("<think>Q1: No</think>", "m"),
     ],
