@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 PLOT_KINDS = {
     "radar": "strengths and weaknesses in the groups of a level, around a circle",
-    "forest": "every model with its interval, and the models that cannot be told apart",
+    "forest": "scores with intervals, and the models without significant differences",
     "plane": "two metrics against each other, by default instruction following and consistency",
     "weights": "the best model for each weighting of three metrics",
     "complexity": "each metric over the ordered groups of a level, such as C1 to C8",
