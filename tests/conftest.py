@@ -8,9 +8,10 @@ import sqlite3
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 import shared_data
 from creval.benchmarks import open_benchmark
@@ -35,6 +36,49 @@ def pytest_xdist_auto_num_workers() -> int:
         return cores
     gigabytes = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 1e9
     return max(cores, min(cores * 3 // 2, 8, int(gigabytes / 3)))
+
+
+# On a busy machine, generating examples may be slow, and a single example may take long.
+settings.register_profile("creval", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("creval")
+
+HEAVY_PACKAGES = (
+    *("controlnet_aux", "diffusers", "furo", "huggingface_hub", "insightface", "ipykernel", "krippendorff"),
+    *("myst_parser", "nbclient", "nbformat", "onnx", "onnxruntime", "openai", "playwright", "ppi_py", "rapidocr"),
+    *("safetensors", "scipy", "skimage", "sklearn", "sphinx", "statsmodels", "tokenizers", "torch", "torchmetrics"),
+    *("torchvision", "transformers"),
+)
+"""Packages of the extra `dev` that are not in `test`. Tests that need one are skipped where it is not installed."""
+
+
+def missing_package(error: BaseException | None) -> str:
+    """Return the heavy package whose absence caused an error, or an empty string."""
+    while error is not None:
+        if isinstance(error, ModuleNotFoundError) and (error.name or "").partition(".")[0] in HEAVY_PACKAGES:
+            return str(error.name)
+        error = error.__cause__ or error.__context__
+    return ""
+
+
+def skip_without_package(report: pytest.TestReport | pytest.CollectReport, call: pytest.CallInfo[Any] | None) -> None:
+    package = missing_package(call.excinfo.value) if call is not None and call.excinfo is not None else ""
+    if report.outcome == "failed" and package:
+        report.outcome = "skipped"
+        report.longrepr = (str(report.fspath), 0, f"Skipped: {package} is not installed")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report() -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    report = yield
+    skip_without_package(report, getattr(report, "call", None))
+    return report
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(call: pytest.CallInfo[None]) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    report = yield
+    skip_without_package(report, call)
+    return report
 
 
 TIME_LIMIT = 120

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from creval.api.outputs import view as view
     from creval.api.published import published as published
     from creval.api.releases import get as get
+    from creval.api.reviews import review_agreement as review_agreement
     from creval.api.run_changes import label as label
     from creval.api.run_changes import remove as remove
     from creval.api.run_changes import rename as rename
@@ -78,6 +79,7 @@ _NAMES_BY_MODULE = {
     "api.outputs": "export plot report view",
     "api.published": "published",
     "api.releases": "get",
+    "api.reviews": "review_agreement",
     "api.run_changes": "label remove rename",
     "api.runs": "calibrate edit estimate judge measure replay",
     "api.describe": "describe_benchmark",

@@ -38,6 +38,7 @@ protocols: Registry[Callable[[], Protocol]] = Registry(
         "creval": "creval.benchmarks.creval.protocol:CREval",
         "complex-edit": "creval.benchmarks.complex_edit.protocol:ComplexEdit",
         "complexbench-edit": "creval.benchmarks.complexbench_edit.protocol:ComplexBenchEdit",
+        "complexbench-edit-all-boxes": "creval.benchmarks.complexbench_edit.protocol:ComplexBenchEditAllBoxes",
         "ice-bench": "creval.benchmarks.ice_bench.protocol:IceBench",
         "questions": "creval.benchmarks.own_samples.protocol:OwnQuestions",
         "complex-edit-probability": ("creval.benchmarks.complex_edit.protocol:ComplexEditProbability"),
@@ -67,6 +68,7 @@ editors: Registry[Callable[..., Editor]] = Registry(
     "editor",
     {
         **dict.fromkeys(("openai", "google", "bfl", "dashscope", "seedream"), "creval.editors.editor_spec:open_remote"),
+        "rehearsal": "creval.editors.editor_spec:open_rehearsal",
         "command": "creval.editors.command:CommandEditor",
         "python": "creval.editors.function:FunctionEditor",
         "folder": "creval.editors.folder:FolderEditor",
@@ -96,6 +98,7 @@ metrics: Registry[type[ImageMetric]] = Registry(
         "lpips": "creval.metrics.lpips:Lpips",
         "ms_ssim": "creval.metrics.ssim:MsSsim",
         "outside": "creval.metrics.outside_boxes:OutsideBoxes",
+        "outside_all": "creval.metrics.outside_boxes:OutsideAllBoxes",
         "pose": "creval.metrics.pose:PoseDistance",
         "psnr": "creval.metrics.psnr:Psnr",
         "ssim": "creval.metrics.ssim:Ssim",

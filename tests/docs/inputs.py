@@ -7,6 +7,7 @@ import json
 import os
 import re
 import shutil
+import zlib
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
@@ -26,12 +27,14 @@ from miniature import write_miniature
 from tests.benchmarks.complex_edit import release_files as complex_edit
 from tests.benchmarks.complexbench_edit import release_files as complexbench
 from tests.benchmarks.ice_bench import release_files as ice_bench
+from tests.benchmarks.ice_bench.paper import write_run
 from tests.building.ice.layouts.test_folders import viton
 from tests.commands import right
 from tests.docs.shell import Shell
 from tests.stats.human.test_alignment import METRICS, PAPER
 
 _SHOWS_RELEASED_NUMBERS = ("concepts/statistics", "howto/recorded-answers", "howto/stopping")
+_COMPARES_MODELS = "papers"
 _DEMO_SAMPLES, _DEMO_SEED = 36, 7
 _MODELS = {"Bagel": (0.8, 0.5, 0.8), "OmniGen2": (0.7, 0.6, 0.8), "gpt-image-1": (0.9, 0.6, 0.9)}
 
@@ -51,6 +54,9 @@ class Inputs:
         if not word or word.startswith("-") or os.path.lexists(shell.folder / word):
             return
         for name in (word, word.partition("/")[0]):
+            if shell.page == _COMPARES_MODELS and name == "runs/ice":
+                write_run(shell.folder / name)
+                return
             if shell.page in _SHOWS_RELEASED_NUMBERS and name in _RELEASED:
                 _RELEASED[name](self, shell)
                 return
@@ -62,7 +68,10 @@ class Inputs:
                 return
 
     def provide_edits(self, shell: Shell, bench: str, folder: str) -> None:
-        """Put a copy of each source of a benchmark into a model's folder, unless the folder exists."""
+        """Put a copy of each source of a benchmark into a model's folder, unless the folder exists.
+
+        On the page of the papers, every edit differs from the source and from those of other models.
+        """
         edits = shell.folder / folder
         if edits.exists() or "*" in folder:
             return
@@ -71,9 +80,12 @@ class Inputs:
             file = edits / f"{sample.id}.png"
             file.parent.mkdir(parents=True, exist_ok=True)
             if sample.source is None or not sample.source.is_file():
-                Image.new("RGB", (32, 24), "teal").save(file)
+                image = Image.new("RGB", (32, 24), "teal")
             else:
-                Image.open(sample.source).convert("RGB").save(file)
+                image = Image.open(sample.source).convert("RGB")
+            if shell.page == _COMPARES_MODELS:
+                image.paste(f"#{zlib.crc32(str(file.relative_to(shell.folder)).encode()) % 16**6:06x}", (0, 0, 12, 9))
+            image.save(file)
 
     def provide_demo(self, shell: Shell) -> None:
         """Put the output of `creval demo` into the folder."""
@@ -177,6 +189,26 @@ def _virtual_try_on(folder: Path) -> None:
 
 def _photos(folder: Path) -> None:
     _write_photos(folder / "photos")
+
+
+def _examples(folder: Path) -> None:
+    example = "Turn the kettle into a hot-air balloon with a copper basket, red ropes and a white flag."
+    _write_table(folder / "examples.csv", "dimension,instruction", [("Surreal Fantasy", example)])
+
+
+def _annotated_photos(folder: Path) -> None:
+    """Write annotations of the photos in COCO's layout: three objects of different classes in each."""
+    names = ("a.jpg", "b.jpg", "c.jpg")
+    images = [{"id": at, "file_name": name, "width": 48, "height": 36} for at, name in enumerate(names)]
+    things = [
+        {"image_id": at, "category_id": kind, "bbox": [4 + 14 * kind, 6, 10, 20], "iscrowd": 0}
+        for at in range(len(names))
+        for kind in range(3)
+    ]
+    kinds = [{"id": at, "name": name} for at, name in enumerate(("lamp", "dog", "chair"))]
+    (folder / "instances.json").write_text(
+        json.dumps({"images": images, "annotations": things, "categories": kinds}), encoding="utf-8"
+    )
 
 
 def _table_of_edits(folder: Path) -> None:
@@ -297,6 +329,20 @@ def _judged(bench: str, run: str, options: str = "") -> Callable[[Inputs, Shell]
     return judge
 
 
+def _complex_choices(inputs: Inputs, shell: Shell) -> None:
+    """Write what two people prefer of two models' edits, at random."""
+    inputs.provide(shell, "Complex-Edit")
+    generator = np.random.default_rng(1)
+    answers = ("OmniGen", "OmniGen+sequential", "tie")
+    rows = [
+        (rater, sample.id, *answers[:2], metric, answers[generator.integers(3)])
+        for sample in open_benchmark(shell.folder / "Complex-Edit").dataset.samples
+        for rater in ("ann", "ben")
+        for metric in ("IF", "IP", "PQ", "overall")
+    ]
+    _write_table(shell.folder / "complex-choices.csv", "rater,sample,first,second,metric,choice", rows)
+
+
 def _images(folder: Path) -> None:
     generator = np.random.default_rng(5)
     source = np.kron(generator.integers(0, 255, (6, 8, 3)), np.ones((6, 6, 1))).astype(np.uint8)
@@ -343,6 +389,8 @@ _SHARED: dict[str, Callable[[Path], None]] = {
     "edit.py": _program,
     "edit.sh": _editing_script,
     "edits.csv": _table_of_edits,
+    "examples.csv": _examples,
+    "instances.json": _annotated_photos,
     "instances_val2017.json": _coco,
     "metrics.csv": _ratings,
     "mine": _own_samples,
@@ -366,6 +414,7 @@ _RELEASED: dict[str, Callable[[Inputs, Shell], None]] = {
 _MADE_BY_COMMANDS: dict[str, Callable[[Inputs, Shell], None]] = {
     "benches": _built_benchmark,
     "benches/twice": _reviewed_twice,
+    "complex-choices.csv": _complex_choices,
     "creval-demo/run": _judge_demo,
     "runs/complex": _judged("Complex-Edit", "runs/complex", "--repeat 4"),
     "runs/complexbench": _judged("ComplexBench-Edit", "runs/complexbench"),

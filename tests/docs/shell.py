@@ -38,8 +38,9 @@ _KEYS = ("ANTHROPIC_API_KEY", "ARK_API_KEY", "BFL_API_KEY", "DASHSCOPE_API_KEY",
 _EDITOR = re.compile(rf"(?P<option>--editor )(?P<name>{'|'.join(_EDITORS)}):(?P<model>[^\s@]+)(?:@\S+)?")
 _LOCAL_JUDGE = re.compile(r"openai:([^\s@]+)@http://localhost:8000/v1")
 # What needs files from the hub: only its options are parsed.
-_NEEDS_HUB = re.compile(
-    r"^get \S+ --out|diffusers:|--protocol clip\b|measure (clip_cap|subject|text)\b|--metrics AES,IMG|--metric-model"
+NEEDS_HUB = re.compile(
+    r"^get \S+ --out|diffusers:|python:\w+_editor:edit|--protocol clip\b|--metrics AES,IMG|--metric-model"
+    r"|measure (aesthetic|clip_\w+|face|imaging|pose|style|subject|text)\b"
 )
 
 
@@ -165,7 +166,7 @@ class Shell:
         if arguments[0] == "demo":
             self._inputs.provide_demo(self)
             return Output("", "")
-        if _NEEDS_HUB.search(" ".join(arguments)):
+        if NEEDS_HUB.search(" ".join(arguments)):
             _parse(arguments)
             return Output("", "")
         self._make_inputs(arguments)

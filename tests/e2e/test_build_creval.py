@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 from creval.store import DATABASE
-from creval.testing.fake_chat_server import FAULT_KINDS, FakeServer
+from creval.testing.fake_chat_server import FakeServer
+from creval.testing.fake_faults import FAULT_KINDS
 from tests import commands
 from tests.building.made import Model, drawn, usual
 from tests.commands import Done

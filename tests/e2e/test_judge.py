@@ -18,7 +18,8 @@ from aiohttp import web
 
 from creval.benchmarks import open_benchmark
 from creval.store import DATABASE, open_run
-from creval.testing.fake_chat_server import FAULT_KINDS, FakeServer
+from creval.testing.fake_chat_server import FakeServer
+from creval.testing.fake_faults import FAULT_KINDS
 from miniature import write_miniature
 from tests.benchmarks.complexbench_edit.release_files import write_release
 from tests.commands import creval

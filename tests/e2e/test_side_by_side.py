@@ -13,7 +13,7 @@ import pytest
 from creval.benchmarks import open_benchmark
 from creval.judging.replay_run import replay
 from miniature import write_miniature
-from tests.commands import parsed, right, wrong
+from tests.commands import creval, parsed, right, wrong
 
 
 @pytest.fixture(scope="module")
@@ -100,13 +100,35 @@ def test_metrics_of_runs_and_formats(miniature_run: Path, other_run: Path) -> No
     assert "\\toprule" in right("score", *runs, "--latex")
 
 
+def test_metrics_of_one_run_are_correlated_with_each_other(miniature_run: Path) -> None:
+    """IF with VC, over models and over samples."""
+    found = parsed("score", miniature_run, "--metrics", "IF,VC")
+    first, second = found["sources"]
+    assert (first["source"], second["source"]) == ("IF", "VC")
+    (pair,) = found["pairs"]
+    names = pair["models"]
+    values = [[source["models"][name]["value"] for name in names] for source in (first, second)]
+    assert pair["over_models"]["pearson"]["value"] == pytest.approx(np.corrcoef(values)[0, 1])
+    from creval.analysis.scoring import build_score_table
+    from creval.store import open_run
+
+    with open_run(miniature_run) as run:
+        table = build_score_table(run)
+    spearman = pytest.importorskip("scipy.stats").spearmanr
+    each = [spearman(table.values[at, :, 0], table.values[at, :, 1]).statistic for at in range(len(table.models))]
+    assert pair["over_samples"]["spearman"]["value"] == pytest.approx(np.tanh(np.mean(np.arctanh(each))))
+
+
 def test_wrong_input_gets_a_sentence(miniature_run: Path, other_run: Path, tmp_path: Path) -> None:
     assert "needs a single run" in wrong("score", miniature_run, other_run, "--by", "dimension")
-    assert "are for several runs" in wrong("score", miniature_run, "--metrics", "IF")
+    assert "--lower is for score files" in wrong("score", miniature_run, "--lower", "IF")
     assert "same name" in wrong("score", f"a={miniature_run}", f"a={other_run}")
     assert "does not exist" in wrong("score", miniature_run, tmp_path / "absent")
     assert "no source has a metric" in wrong("score", miniature_run, other_run, "--metrics", "XY")
     assert "no metric 'x'" in wrong("score", miniature_run, other_run, "--lower", "x")
+    some = tmp_path / "some.csv"
+    some.write_text("sample,model,metric,score\ns1,A,x,1\ns2,A,x,much\ns3,B,x,2\n")
+    assert "1 row left out: the score is not a number (1, first in line 3)" in creval("score", some).stderr
     bad = tmp_path / "bad.csv"
     bad.write_text("a,b\n1,2\n")
     assert "lacks the columns of scores" in wrong("score", miniature_run, bad)
@@ -190,3 +212,49 @@ def test_people_without_a_run(tmp_path: Path) -> None:
     assert models["A"]["won"]["value"] == pytest.approx(100 * 9.5 / 12)
     assert models["A"]["elo"]["value"] == pytest.approx(200 * np.log10(9.5 / 2.5))
     assert "need a run or scores" in wrong("align", "--human", people, "--strict")
+
+
+def test_variants_of_a_judge_against_people(tmp_path: Path) -> None:
+    """The layout of Complex-Edit's Table 2: a row for each way of scoring, a correlation for IF, IP and PQ."""
+    generator = np.random.default_rng(4)
+    samples = [f"s{n}" for n in range(60)]
+    truth = {metric: generator.normal(size=(2, 60)) for metric in ("IF", "IP", "PQ")}
+    lines = ["rater,sample,first,second,metric,choice"]
+    choices = {}
+    for metric, values in truth.items():
+        apart = values[0] - values[1] + generator.normal(size=60)
+        choices[metric] = np.where(np.abs(apart) < 0.3, 0, np.sign(apart))
+        for sample, choice in zip(samples, choices[metric].astype(int), strict=True):
+            lines.append(f"ann,{sample},A,B,{metric},{ {1: 'A', -1: 'B', 0: 'tie'}[int(choice)] }")
+    people = tmp_path / "choices.csv"
+    people.write_text("\n".join(lines) + "\n")
+    scored = {}
+    for variant, noise in (("rubric", 0.5), ("numeric", 3.0)):
+        rows = ["sample,model,metric,score"]
+        for metric, values in truth.items():
+            scored[variant, metric] = values + noise * generator.normal(size=(2, 60))
+            for at, model in enumerate("AB"):
+                rows += [f"{s},{model},{metric},{v}" for s, v in zip(samples, scored[variant, metric][at], strict=True)]
+        (tmp_path / f"{variant}.csv").write_text("\n".join(rows) + "\n")
+    found = parsed("align", tmp_path / "rubric.csv", tmp_path / "numeric.csv", "--human", people)["people"]
+    assert list(found) == ["IF", "IP", "PQ"]
+    for metric, target in found.items():
+        assert list(target["metrics"]) == [f"rubric: {metric}", f"numeric: {metric}"]
+        for variant in ("rubric", "numeric"):
+            values = scored[variant, metric]
+            expected = np.corrcoef(choices[metric], values[0] - values[1])[0, 1]
+            cell = target["metrics"][f"{variant}: {metric}"]["sample"]["pearson"]
+            assert cell["value"] == pytest.approx(expected)
+            assert cell["low"] < cell["value"] < cell["high"]
+        (difference,) = target["differences"]
+        both = [target["metrics"][f"{name}: {metric}"]["sample"]["spearman"]["value"] for name in ("rubric", "numeric")]
+        assert difference["spearman"]["value"] == pytest.approx(both[0] - both[1])
+        assert difference["p"] < 0.05, "noise of 0.5 against 3.0 on 60 samples"
+
+
+def test_a_plane_of_any_two_metrics(miniature_run: Path, tmp_path: Path) -> None:
+    right("plot", miniature_run, "plane", "--metrics", "VQ,VC", "--out", tmp_path / "plane.svg")
+    text = (tmp_path / "plane.svg").read_text("utf-8")
+    assert "VQ and VC of each model" in text
+    assert "has two" in wrong("plot", miniature_run, "plane", "--metrics", "VQ", "--out", tmp_path / "x.svg")
+    assert "no metric 'XY'" in wrong("plot", miniature_run, "plane", "--metrics", "VQ,XY", "--out", tmp_path / "x.svg")

@@ -35,7 +35,7 @@ def test_why_an_edit_is_not_there_reaches_the_scores(bench: Path, tmp_path: Path
         left_out, counted = (score(run, resamples=100, missing=r) for r in ("exclude", "zero"))
         found = missing_edits.missing_from_table(run, counted.table)
         assert missing_edits.missing_sentences(found) == [
-            "M lacks 3 edits: 2 refused (content filter: not this); 1 absent."
+            "M has 3 missing edits: 2 refused (content filter: not this); 1 absent."
         ]
         assert missing_edits.missing_policy_sentences(counted.table, found) == [
             "Edits that are refused or absent count as failed: 0 in IF, VC and VQ."
@@ -68,7 +68,7 @@ def test_inputs_missing_from_the_benchmark_are_no_failures(bench: Path, tmp_path
     for column in ("IF", "VC", "VQ", "S"):
         assert counted.cell("M", column) == left_out.cell("M", column)
     for line in told:
-        assert "lacks 2 edits: 2 impossible (in the benchmark, " in line
+        assert "has 2 missing edits: 2 impossible (in the benchmark, " in line
         assert f"{lost.source.name} does not exist" in line
     assert len(told) == 2
     assert rule == ["Edits that are impossible are left out of the scores."]

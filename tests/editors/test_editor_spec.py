@@ -47,6 +47,14 @@ def test_a_server_of_ones_own_gets_no_providers_key(kind: str, monkeypatch: pyte
     assert one(spec, key_env="MINE")._endpoint.key == "k1"
 
 
+@pytest.mark.parametrize("kind", EDITOR_PROVIDERS)
+def test_a_rehearsal_of_a_provider_has_neither_its_key_nor_its_price(kind: str) -> None:
+    editor = one(f"rehearsal:{kind}:m")
+    assert (editor.provider, editor.model, editor._endpoint.url) == (kind, "m", "http://127.0.0.1:8099/v1")
+    assert (editor._endpoint.key, editor.price) == ("", None)
+    assert one(f"rehearsal:{kind}:m@http://h:1/v1", price=0.5).price == 0.5
+
+
 def test_prices_are_known_or_given() -> None:
     assert one("bfl:flux-kontext-pro").price == 0.04
     assert one("bfl:flux-kontext-pro", price=0.02).price == 0.02
@@ -63,6 +71,8 @@ def test_prices_are_known_or_given() -> None:
         ("openai:", "give KIND:MODEL"),
         ("opnai:x", "did you mean 'openai'"),
         ("openai:@http://h/v1", "give the model's name"),
+        ("rehearsal:openai", "give the model's name"),
+        ("rehearsal:m@http://h/v1", "give rehearsal:PROVIDER:MODEL"),
         ("openai:m@localhost:8000/v1", "must begin with http"),
         ("openai:m@http://user:key@h/v1", "`editor`: the address of m must be like"),
     ],

@@ -30,7 +30,8 @@ from creval.judging.summary import JudgeSummary
 from creval.providers.pricing import Price
 from creval.reporting import run_facts, sentences, tables
 from creval.store import DATABASE, open_run
-from creval.testing.fake_chat_server import FAULT_KINDS, ChatQuery, FakeServer
+from creval.testing.fake_chat_server import ChatQuery, FakeServer
+from creval.testing.fake_faults import FAULT_KINDS
 from tests.benchmarks.complex_edit.release_files import row, write_parquet
 from tests.benchmarks.complexbench_edit.release_files import write_release
 from tests.databases import edit_database

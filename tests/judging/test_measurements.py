@@ -159,7 +159,7 @@ def test_changed_images_are_measured_again(bench: Path, edits: Path) -> None:
 
 
 def test_an_image_that_cannot_be_opened_is_counted(bench: Path, edits: Path) -> None:
-    (edits / "1.png").write_bytes(b"no picture")
+    (edits / "1.png").write_bytes(b"not an image")
     done = run_of(bench, edits, bench / "run", **MEASURED)
     assert (done.measured_edits, done.failed_edits, done.share_unanswered) == (0, 1, 1.0)
     assert any("1.png" in reason for reason, _ in done.unmeasured_reasons)
@@ -221,7 +221,7 @@ def test_measuring_keeps_the_records_of_judging(bench: Path, edits: Path, monkey
         assert server.stats["requests"] == 2 * 12
         run_of(bench, edits, bench / "run", spec)
         assert server.stats["requests"] == 2 * 12, "nothing has changed since"
-        (edits / "2.png").write_bytes(b"no picture")
+        (edits / "2.png").write_bytes(b"not an image")
         broken = run_of(bench, edits, bench / "other", spec)
     assert broken.progress.unreadable_questions == 3
     with open_run(bench / "other") as run:

@@ -196,7 +196,7 @@ def test_a_broken_image_counts_as_missing(bench: Path, tmp_path: Path) -> None:
         folder.mkdir()
         for path in sorted((bench / "edits" / name).iterdir()):
             if name == "Good" and path.stem.endswith("0"):
-                (folder / path.name).write_bytes(b"no picture")
+                (folder / path.name).write_bytes(b"not an image")
             elif not (name == "Poor" and path.stem.endswith("1")):
                 (folder / path.name).write_bytes(path.read_bytes())
         models.append(folder)

@@ -14,7 +14,7 @@ from creval.metrics.features import FeatureCache
 from creval.metrics.metric_inputs import NotMeasurable
 from creval.metrics.model_loading import files_digest
 from creval.metrics.object_detection import ObjectDetector
-from creval.metrics.outside_boxes import OutsideBoxes
+from creval.metrics.outside_boxes import OutsideAllBoxes, OutsideBoxes
 from creval.store.feature_cache_file import FeatureCacheFile
 from tests.metrics.evaluating import look, note_opened
 from tests.metrics.tiny import write_owl
@@ -135,3 +135,23 @@ def test_the_name_tells_the_detector(tmp_path: Path, images: tuple[Path, Path]) 
     assert OutsideBoxes(ModelPool()).name == "outside"
     sample = Sample("s", "", images[0], steps=(InstructionStep("a", boxes=((0, 0, 1, 1),), new="cat"),))
     assert set(look(gauge, sample, images[1])) == {"L1", "L2"}
+
+
+def test_equation_9_also_leaves_out_the_objects_in_the_edit(images: tuple[Path, Path]) -> None:
+    """The union of the source's boxes and of those that the detector finds in the edit, of old and new objects."""
+    source, edit = images
+    # The edit moved the cat from the right corner to the left half, and added a hat in the top row.
+    steps = (InstructionStep("move", old="cat", boxes=((15.0, 5.0, 20.0, 10.0),)), InstructionStep("add", new="hat"))
+    sample = Sample("s", "", source, steps=steps)
+    found: dict[str, float] = {}
+    for metric in (OutsideBoxes(ModelPool()), OutsideAllBoxes(ModelPool())):
+        seeing = Seeing(cat=[(0.0, 0.0, 10.0, 10.0)], hat=[(0.0, 0.0, 20.0, 1.0)])
+        metric._detector = seeing
+        found |= look(metric, sample, edit)
+        searched = [name for _, names in seeing.asked for name in names]
+        assert searched == (["hat"] if type(metric) is OutsideBoxes else ["cat", "hat"])
+    # 20 x 10 pixels. The authors' code leaves out 25 + 20: white are 10 x 9 of the other 155.
+    assert found["L1"] == pytest.approx(90 / 155)
+    assert found["L1_all"] == 0, "all that changed is inside a box"
+    with pytest.raises(NotMeasurable, match="need a detector"):
+        look(OutsideAllBoxes(ModelPool()), sample, edit)

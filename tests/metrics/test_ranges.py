@@ -29,6 +29,7 @@ VALUES = {
     "lpips": {"lpips": (*UNIT, WORSE)},
     "ms_ssim": {"ms_ssim": (*UNIT, BETTER)},
     "outside": {"L1": (*UNIT, WORSE), "L2": (*UNIT, WORSE)},
+    "outside_all": {"L1_all": (*UNIT, WORSE), "L2_all": (*UNIT, WORSE)},
     "pose": {"pose": (*UNIT, WORSE)},
     "psnr": {"psnr": (*HUNDRED, BETTER)},
     "ssim": {"ssim": (*UNIT, BETTER)},

@@ -292,6 +292,16 @@ READINGS: dict[str, list[tuple[str, float | str]]] = {
         ('{"Q1": {"explanation": "it says <think>", "answer": "Yes"}}', 1.0),
         ('<think>{"answer": "No"}</think>Yes', 1.0),
         ('{"answer": "No"}</think>{"answer": "Yes"}', 1.0),
+        *[
+            (f"{start}The answer is No.{end}\n{YES}", 1.0)
+            for start, end in (
+                ("<THINK>", "</THINK>"),
+                ("<thought>", "</thought>"),
+                ("[THINK]", "[/THINK]"),
+                ("◁think▷", "◁/think▷"),
+            )
+        ],
+        ("◁think▷Yes", "m"),
         ("<think>Yes", "m"),
         ("<think>Q1: No</think>", "m"),
     ],
@@ -327,6 +337,23 @@ NUMBERS: list[tuple[str, float | str]] = [
     (f"{SEVEN}\nOverall score: 3/10", "a"),
     (f"{SEVEN}\nOverall score: 7/10", 7.0),
     (f"{SEVEN}\n1. The hat is red.\n2. It fits.", 7.0),
+    *[
+        (f"{SEVEN}\n{words}", "a")
+        for words in (
+            "Three.",
+            "The score is three.",
+            "Three out of ten",
+            "I'd give 3",
+            "Score - 3",
+            "3 points",
+            "评分：3分",
+            "[3]",
+            "7 is wrong.",
+        )
+    ],
+    (f"{SEVEN}\nSeven out of ten.", 7.0),
+    (f"{SEVEN}\nThree hats are blue.", 7.0),
+    (f"{SEVEN}\nI give it time.", 7.0),
     (get_scale("0-10").reply_format(["Q1"]), "m"),
     ('{"Q1": {"explanation": "so", "answer": "a whole number from 0 to 10"}}', "u"),
     ('{"score": 7, "explanation": "it was {\\"score\\": 3} at first"}', 7.0),

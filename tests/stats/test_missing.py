@@ -168,7 +168,7 @@ def test_samples_and_metrics_outside_a_run_are_not_counted(tmp_path: Path) -> No
 def test_an_image_that_cannot_be_opened_is_not_missing(tmp_path: Path) -> None:
     written.write(tmp_path, {"A": {"s1": "++++"}}, DIMENSIONS)
     with RunWriter(tmp_path) as store:
-        broken = Edit(EditKey("A", "s2"), FAILED, Path("s2.png"), "no picture")
+        broken = Edit(EditKey("A", "s2"), FAILED, Path("s2.png"), "no image")
         store.put_edits([broken])
     with open_run(tmp_path) as run:
         assert (run.count_unopened_images(), run.missing_edits()) == (1, [])

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
 PLOT_KINDS = {
     "radar": "strengths and weaknesses in the groups of a level, around a circle",
-    "forest": "every model with its interval, and the models that cannot be told apart",
-    "plane": "instruction following against consistency (IF against VC or IP)",
+    "forest": "scores with intervals, and the models without significant differences",
+    "plane": "two metrics against each other, by default instruction following and consistency",
     "weights": "the best model for each weighting of three metrics",
     "complexity": "each metric over the ordered groups of a level, such as C1 to C8",
     "repeats": "variation of scores between repeated measurements",
@@ -36,6 +36,7 @@ PLOT_KINDS = {
     "sources": "the same models by several runs or score files, such as other judges or protocols",
 }
 """Kinds of plots, each with a description."""
+_KINDS_WITHOUT_METRICS = ("weights", "repeats", "cost")
 _KINDS_WITH_LEVEL = ("radar", "groups", "complexity")
 _KINDS_WITH_PUBLISHED = ("forest", "plane", "groups", "complexity")
 
@@ -68,8 +69,10 @@ def plot(
         plots.check_suffix(out)
     if level is not None and kind not in _KINDS_WITH_LEVEL:
         raise CrevalError(f"`level` is for {', '.join(_KINDS_WITH_LEVEL)}, not for {kind}.")
-    if metrics and kind in ("plane", "weights", "repeats", "cost"):
-        raise CrevalError(f"`metrics` is for radar, forest, groups and complexity, not for {kind}.")
+    if metrics and kind in _KINDS_WITHOUT_METRICS:
+        raise CrevalError(f"`metrics` is not for {', '.join(_KINDS_WITHOUT_METRICS)}.")
+    if kind == "plane" and metrics and len(metrics) != 2:
+        raise CrevalError("`metrics`: a plane has two, such as IF,VC or PF,REF.")
     if (human or scale) and kind != "weights":
         raise CrevalError("`human` and `scale` are for weights only.")
     if published and kind not in _KINDS_WITH_PUBLISHED:
@@ -138,7 +141,7 @@ def _draw(
     from creval.reporting import plots
 
     if kind == "plane":
-        return plots.plane(card, about=about, published=published)
+        return plots.plane(card, *metrics, about=about, published=published)
     if kind == "forest":
         return plots.forest(card, metrics=metrics, about=about, published=published)
     if model_count > len(plots.COLOURS):

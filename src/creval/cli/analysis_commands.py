@@ -25,7 +25,7 @@ def compare(
     missing: options.Missing = None,
     top: Annotated[int, typer.Option(min=0, help="Number of samples to show.")] = 5,
     metrics: Annotated[
-        str | None, typer.Option(metavar="IF,VC", help="Of several runs: these metrics instead of the ranking one.")
+        str | None, typer.Option(metavar="IF,VC", help="Compare in these metrics instead of the ranking one.")
     ] = None,
     lower: options.Lower = None,
     label: options.Label = None,
@@ -37,7 +37,7 @@ def compare(
     from creval.api import analyses
     from creval.api.side_by_side import compare_sources
 
-    run = options.single_run(runs)
+    run = options.single_run(runs, metrics)
     if run is None:
         options.refuse_for_several(label=label)
         scoring = options.scoring(strict, subset, weights, None, missing, False, resamples, seed)
@@ -45,8 +45,8 @@ def compare(
         differences = compare_sources(runs, (first, second), metrics=columns or (), lower=worse or (), **scoring)
         console.print_output(differences.output, json)
         return
-    if metrics is not None or lower is not None:
-        raise CrevalError("--metrics and --lower are for several runs or score files.")
+    if lower is not None:
+        raise CrevalError("--lower is for score files.")
 
     found = analyses.compare(
         options.open_for_output(run, label, json),

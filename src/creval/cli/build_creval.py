@@ -33,7 +33,8 @@ def creval(
         str | None, typer.Option(metavar="FILE", help="Your own instructions by image: CSV, JSON or JSONL.")
     ] = None,
     examples: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Your own examples by dimension: CSV, JSON or JSONL.")
+        str | None,
+        typer.Option(metavar="FILE|DIR", help="Your own examples by dimension: CSV, JSON, JSONL, text files."),
     ] = None,
     rewrite: Annotated[bool, typer.Option("--rewrite", help="Add checkable attributes to your instructions.")] = False,
     no_blind: Annotated[bool, typer.Option("--no-blind", help="Do not check questions on the source alone.")] = False,

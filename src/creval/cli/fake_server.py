@@ -21,7 +21,7 @@ def fake_server(
     stall: Annotated[float, typer.Option(min=0, help="Seconds that a hanging reply takes.")] = 600.0,
     seed: Annotated[int, typer.Option(min=0, help="Seed of answers and faults.")] = 0,
 ) -> None:
-    """Serve an OpenAI-compatible endpoint with random answers and texts, for rehearsals."""
+    """Serve random answers and texts (OpenAI-compatible) and marked edits (all remote editors), for rehearsals."""
     import asyncio
 
     from creval.core.errors import CrevalError
@@ -56,6 +56,7 @@ async def _serve(server: FakeServer, port: int) -> None:
         url = f"http://127.0.0.1:{taken}"
         console.print_note(f"serving {url}/v1 (counters at {url}/stats); Ctrl-C stops it.")
         console.print_note(f"try: creval judge BENCH --edits DIR --judge rehearsal:fake@{url}/v1 --run RUN")
+        console.print_note(f"or: creval edit BENCH --editor rehearsal:openai:gpt-image-1@{url}/v1 --out DIR")
         await asyncio.Event().wait()
     finally:
         await runner.cleanup()

@@ -127,11 +127,14 @@ def scoring(
     }
 
 
-def single_run(sources: Sequence[str]) -> str | None:
-    """Return the folder if a command was given a single run; None for several sources, or for a file of scores."""
+def single_run(sources: Sequence[str], metrics: str | None = None) -> str | None:
+    """Return the folder if a command was given a single run; None for several sources, or for a file of scores.
+
+    Named metrics of one run are several sources, too.
+    """
     from creval.analysis.score_sources import is_score_file
 
-    return sources[0] if len(sources) == 1 and not is_score_file(sources[0]) else None
+    return sources[0] if len(sources) == 1 and metrics is None and not is_score_file(sources[0]) else None
 
 
 def refuse_for_several(**given: object) -> None:

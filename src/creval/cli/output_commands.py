@@ -170,14 +170,12 @@ def review(
     json: options.Json = False,
 ) -> None:
     """Review a built benchmark in a browser: accept, change or drop samples."""
-    from creval.building.review.loader import open_review, open_votes
-
     if agreement:
-        from creval.building.review.votes import compare_reviewers
-        from creval.reporting.commands.review_output import reviewers_output
+        from creval.api.reviews import review_agreement
 
-        console.print_output(reviewers_output(compare_reviewers(open_votes(Path(bench)))), json)
+        console.print_output(review_agreement(bench).output, json)
         return
+    from creval.building.review.loader import open_review
     from creval.web.review.app import serve_review
 
     serve_review(open_review(Path(bench), as_), host, port, open_, token)

@@ -49,7 +49,7 @@ def score(
         bool, typer.Option("--values-only", help="Leave intervals and coverage out of the tables.")
     ] = False,
     metrics: Annotated[
-        str | None, typer.Option(metavar="IF,VC", help="Of several runs: these metrics instead of the ranking one.")
+        str | None, typer.Option(metavar="IF,VC", help="Compare these metrics: ranks and correlations.")
     ] = None,
     lower: options.Lower = None,
     save: Annotated[
@@ -67,7 +67,7 @@ def score(
 
     if json + csv + markdown + latex > 1:
         raise CrevalError("choose one of --json, --csv, --markdown and --latex.")
-    run = options.single_run(runs)
+    run = options.single_run(runs, metrics)
     if run is None:
         options.refuse_for_several(
             by=by,
@@ -85,8 +85,8 @@ def score(
         chosen = next((name for name, wanted in formats.items() if wanted), "")
         _score_side_by_side(runs, scoring, metrics, lower, chosen, values_only)
         return
-    if metrics is not None or lower is not None:
-        raise CrevalError("--metrics and --lower are for several runs or score files.")
+    if lower is not None:
+        raise CrevalError("--lower is for score files.")
     if compact and (values_only or not latex):
         raise CrevalError("--compact needs --latex, and excludes --values-only.")
     if values_only and json:

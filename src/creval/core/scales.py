@@ -176,9 +176,12 @@ class WholeNumber(AnswerScale):
 
     @cached_property
     def _finder(self) -> VerdictFinder:
-        number = r"([0-9]{1,3}(?:\.[0-9]{1,3})?(?:\s?(?:/|out of)\s?[0-9]{1,3})?)(?![0-9%])"
+        number = rf"(?:[0-9]{{1,3}}(?:\.[0-9]{{1,3}})?|\b(?:{'|'.join(_NUMBER_WORDS)})\b)"
         return VerdictFinder(
-            number, own_line=True, everywhere=[rf"(?<!\")\b([0-9]{{1,3}}\s?(?:/|out of)\s?{self.high})\b(?!\sof\b)"]
+            rf"({number}(?:\s?(?:/|out of)\s?(?:[0-9]{{1,3}}|ten|five))?(?:\s?(?:points?\b|分))?)(?![0-9%])",
+            own_line=True,
+            everywhere=[rf"(?<!\")\b([0-9]{{1,3}}\s?(?:/|out of)\s?{self.high})\b(?!\sof\b)"],
+            meaning=_in_digits,
         )
 
     def find_stated(self, text: str) -> list[StatedVerdict]:
@@ -216,7 +219,8 @@ class WholeNumber(AnswerScale):
             return VerdictStatus.UNREADABLE, None
         if _OTHER_NUMBER.match(remark) or _INAPPLICABLE.search(remark):
             return VerdictStatus.AMBIGUOUS, None
-        if any(float(_FIRST_NUMBER.findall(words)[0]) != float(number) for _, words in self.find_stated(remark)):
+        stated = [_FIRST_NUMBER.search(words) for _, words in self.find_stated(remark)]
+        if any(other is None or float(other[0]) != float(number) for other in stated):
             return VerdictStatus.AMBIGUOUS, None
         return self._check_range(float(number))
 
@@ -310,6 +314,17 @@ _NO_CLAUSES = (
 )
 _INAPPLICABLE_CLAUSES = "not applicable|inapplicable|n/a"
 _YES = re.compile(rf"{_YES_WORDS}|{_YES_SIGNS}|y|1|t|pass(?:ed)?|right", re.IGNORECASE)
+
+
+_NUMBER_WORDS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+_NUMBER_WORD = re.compile(rf"\b(?:{'|'.join(_NUMBER_WORDS)})\b")
+_POINTS = re.compile(r"\s?(?:points?|分)$")
+
+
+def _in_digits(words: str) -> str:
+    """Return a number with its words as digits and without its unit."""
+    digits = _NUMBER_WORD.sub(lambda match: str(_NUMBER_WORDS.index(match[0])), words.casefold())
+    return _POINTS.sub("", digits)
 
 
 def _yes_no_meaning(words: str) -> str:

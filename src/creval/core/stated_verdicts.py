@@ -44,14 +44,14 @@ _SUBJECT = (
     r"|\b(?:respuesta|antwort|réponse|risposta|resposta|ответ)\b[^.!?\n]{0,40}?(?:\b(?:es|ist|est|è|é)\b|[:=—-])"
     r"|\b(?:answer|verdict|score|rating|grade|conclusion|decision|correction|judge?ment"
     r"|q(?:uestion)? ?[.#-]?[0-9]{1,4}|final(?= ?[:=]| is\b| should\b))s?\b[^.!?\n]{0,60}?"
-    r"(?:\bis(?:n[’']t)?|(?<=\w)['’]s\b|\bare|\bwas|[:：=]|->|→|\bbecomes?|\bremains?|\bstays?"
+    r"(?:\bis(?:n[’']t)?|(?<=\w)['’]s\b|\bare|\bwas|[:：=]|->|→|\s[–-](?=\s)|\bbecomes?|\bremains?|\bstays?"
     r"|\b(?:should|must|has to|ought to) (?:be|have been|read)))\s?"
 )
 _STATEMENT = (
     r"\b(?:(?:it|this|that) (?:should|must) (?:be|have been)|(?:score|rating|grade) of"
     r"|(?:chang|correct|revis|updat|amend)\w* [^.!?\n]{1,40}? to|change to"
     r"|i(?:['’]d|['’]ll| would| will| must| should| should have| have to| now)? (?:think|believe|say|said"
-    r"|meant|mean|go with|conclude|answer|answered|vote|choose|pick|settle (?:on|for))"
+    r"|meant|mean|go with|conclude|answer|answered|vote|choose|pick|settle (?:on|for)|give|rate)"
     r"|(?:make|give|rate|score) (?:it|this|that)|(?:its|(?:it|this|that)(?:['’]s| is))(?: an?)?"
     r"|(?:treat|mark|count|lower|reduce|raise) [^.!?\n]{0,40}?\b(?:as|to))\s"
 )
@@ -73,6 +73,7 @@ _NEGATED = re.compile(
     re.IGNORECASE,
 )
 _MAX_NEGATION_CHARS = 40
+_ANY_OTHER = "(another one)"
 _ARROW = r"(?:->|=>|→|⇒)\s?"
 _IS_RIGHT = r"\s(?:is|would be|seems)\s(?:the\s)?(?:more\s)?(?:correct|right|better|accurate|true)\b"
 _IS_WRONG = (
@@ -126,8 +127,8 @@ class VerdictFinder:
         opposites: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
         value = rf"\"?{token}\"?"
-        begin = r"(?:^|[.!?]\s)" if own_line else r"(?:^|[.!?;:,(\[{–—]\s?|\s-\s)"
-        end = r"\s?[.;!]?\s?$" if own_line else r"(?=\s?(?:[.;!)\]}]|$))"
+        begin = r"(?:^|[.!?]\s)[\[(]?" if own_line else r"(?:^|[.!?;:,(\[{–—]\s?|\s-\s)"
+        end = r"[\])]?\s?[.;!]?\s?$" if own_line else r"(?=\s?(?:[.;!)\]}]|$))"
         clause = rf"{begin}[,:;.\s-]{{0,4}}(?:{_LEAD}{_GAP}){{0,5}}"
         patterns = [
             rf"{clause}(?:not (?:an? )?)?{token}{end}",  # a clause that is only a verdict
@@ -180,7 +181,7 @@ class VerdictFinder:
                 elif opposite := self._opposites.get(words):
                     yield opposite
         for match in self._wrong.finditer(sentence):
-            if opposite := self._opposites.get(self._meaning(match[1])):
+            if opposite := self._opposites.get(self._meaning(match[1]), _ANY_OTHER if self._own_line else ""):
                 yield opposite
 
 

@@ -12,9 +12,10 @@ from creval.core.errors import CrevalError, unknown_name_error
 from creval.core.images import ResizeRule
 from creval.core.plugins import adopt, create
 from creval.core.redaction import hide_words
+from creval.core.rehearsal import has_rehearsal
 from creval.judges.base import Judge, JudgeOptions, sampling_parameters
 from creval.providers.addresses import read_api_key, show_spec, split_address
-from creval.providers.catalog import CHAT_PROVIDERS, CUSTOM_SERVER_KEY_ENV, find_list_price, has_rehearsal
+from creval.providers.catalog import CHAT_PROVIDERS, CUSTOM_SERVER_KEY_ENV, find_list_price
 from creval.providers.vision import VisionSpec, find_vision, fit_within_square
 
 

@@ -1,12 +1,14 @@
 """Preservation of the unedited area: L1 and L2 outside the boxes of the edited objects.
 
 The boxes of objects that steps change in the source come from the benchmark or a detector. The boxes of
-objects that steps add are found in the edit by a detector.
+objects that steps add are found in the edit by a detector. `outside` excludes these, as the authors' code does.
+`outside_all` excludes the union of equation 9: also where the edit shows the objects that steps change.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from creval.core.sample import Box, InstructionStep
 from creval.core.schema import Metric
@@ -58,8 +60,12 @@ class OutsideBoxes(ImageMetric):
         if self._detector is None:
             return ()
         queries = [ImageWithContext(source, step.old) for step in steps if _needs_detection(step)]
-        queries += [ImageWithContext(inputs.edit_at_source_size(), step.new) for step in steps if step.new]
+        queries += [ImageWithContext(inputs.edit_at_source_size(), name) for name in self._names_in_edit(steps)]
         return [FeatureRequest(self._detector, query) for query in queries]
+
+    def _names_in_edit(self, steps: Sequence[InstructionStep]) -> list[str]:
+        """Return the objects to find in the edit: those that steps add."""
+        return [step.new for step in steps if step.new]
 
     def measure(self, inputs: MetricInputs, features: Sequence[FeatureArray]) -> dict[str, float]:
         source, edited = inputs.source.image, inputs.edit_at_source_size().image
@@ -67,7 +73,7 @@ class OutsideBoxes(ImageMetric):
         found = measure_pixel_distance(source, edited, mask_outside_boxes(source.size, boxes))
         if found is None:
             raise NotMeasurable("the boxes cover the whole image")
-        return {"L1": found.l1, "L2": found.l2}
+        return dict(zip((value.name for value in self.info.values), (found.l1, found.l2), strict=True))
 
     def _edited_boxes(self, steps: Sequence[InstructionStep], features: Sequence[FeatureArray]) -> Iterator[Box]:
         found: Iterator[list[Box]] = iter([[*map(tuple, boxes.tolist())] for boxes in features])
@@ -84,6 +90,26 @@ class OutsideBoxes(ImageMetric):
             yield from boxes
         for boxes in found:
             yield from boxes
+
+
+class OutsideAllBoxes(OutsideBoxes):
+    """L1 and L2 outside the union of equation 9: all boxes of the objects, in the source and in the edit."""
+
+    info = replace(
+        OutsideBoxes.info,
+        name="outside_all",
+        title="change of pixels outside all boxes of the objects, in source and edit (equation 9)",
+        values=tuple(replace(value, name=f"{value.name}_all") for value in OutsideBoxes.info.values),
+    )
+
+    def required_features(self, inputs: MetricInputs) -> Sequence[FeatureRequest]:
+        if self._detector is None:
+            raise NotMeasurable("boxes in the edit need a detector: `metric_models` boxes=MODEL")
+        return super().required_features(inputs)
+
+    def _names_in_edit(self, steps: Sequence[InstructionStep]) -> list[str]:
+        """Return the objects to find in the edit: those that steps change or add."""
+        return list(dict.fromkeys(name for step in steps for name in (step.old, step.new) if name))
 
 
 def _needs_detection(step: InstructionStep) -> bool:

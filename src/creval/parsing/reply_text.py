@@ -8,8 +8,11 @@ from creval.parsing.json_objects import JsonReader
 
 MAX_REPLY_CHARS = 200_000
 """Limit of characters of a reply that are parsed."""
-_TAG_OR_OBJECT = re.compile(r"<(/?)think(?:ing)?>|\{")
-_END_TAG = re.compile(r"</think(?:ing)?>")
+# As models write them: <think>, <thinking>, <thought>, [THINK], ◁think▷.
+_TAG = r"[<\[◁]{slash}th(?:ink(?:ing)?|ought)[>\]▷]"
+_TAG_OR_OBJECT = re.compile(_TAG.format(slash="(/?)") + r"|\{", re.IGNORECASE)
+_END_TAG = re.compile(_TAG.format(slash="/"), re.IGNORECASE)
+_ANY_TAG = re.compile(_TAG.format(slash="/?"), re.IGNORECASE)
 
 
 def readable_text(text: str) -> str:
@@ -25,7 +28,7 @@ def strip_thinking(text: str) -> str:
     >>> strip_thinking("<think>No?</think>Yes"), strip_thinking("No?</think>Yes")
     ('Yes', 'Yes')
     """
-    if "think" not in text:
+    if not _ANY_TAG.search(text):
         return text
     reader, result, start, at = JsonReader(text), "", 0, 0
     while match := _TAG_OR_OBJECT.search(text, at):

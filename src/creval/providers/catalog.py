@@ -10,6 +10,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from creval.core.rehearsal import has_rehearsal
 from creval.providers.pricing import Price
 
 
@@ -32,6 +33,8 @@ class ChatProvider:
     is_rehearsal: bool = False
 
 
+REHEARSAL_URL = "http://127.0.0.1:8099/v1"
+"""The default address of `creval fake-server`."""
 CHAT_PROVIDERS = {
     provider.name: provider
     for provider in (
@@ -53,12 +56,12 @@ CHAT_PROVIDERS = {
         # Without a limit, it reserves credit for the longest possible reply.
         ChatProvider("openrouter", "https://openrouter.ai/api/v1", "OPENROUTER_API_KEY", max_reply_tokens=8192),
         ChatProvider("dashscope", "https://dashscope-intl.aliyuncs.com/compatible-mode/v1", "DASHSCOPE_API_KEY"),
-        ChatProvider("rehearsal", "http://127.0.0.1:8099/v1", "CREVAL_API_KEY", is_rehearsal=True),
+        ChatProvider("rehearsal", REHEARSAL_URL, "CREVAL_API_KEY", is_rehearsal=True),
     )
 }
 
 REHEARSAL_MARK = "creval-rehearsal"
-"""The `system_fingerprint` of every reply of `creval fake-server`."""
+"""Marks replies of `creval fake-server`: the `Server` header of all, and the `system_fingerprint` of chat replies."""
 CUSTOM_SERVER_KEY_ENV = "CREVAL_API_KEY"
 """The environment variable of the key for a custom server. A provider's key is never sent there."""
 
@@ -97,11 +100,6 @@ _PRICES = {
     "qwen-vl-max": (0.8, 3.2),
     "qwen-vl-plus": (0.21, 0.63),
 }
-
-
-def has_rehearsal(judge: str) -> bool:
-    """Return True if a judge, or a member of a panel, is the rehearsal server."""
-    return judge.startswith(("rehearsal:", "panel:rehearsal:"))
 
 
 def describe_judge(judge: str) -> str:

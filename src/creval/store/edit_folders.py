@@ -17,12 +17,14 @@ from creval.core.errors import CrevalError
 from creval.core.filenames import parse_edit_filename
 from creval.core.files import list_files, replace_lone_surrogates
 from creval.core.images import check_header, missing_image_reason
+from creval.core.rehearsal import has_rehearsal
 from creval.core.sample import Sample
 from creval.store.connection import UnusableDatabaseError
 from creval.store.lineage import with_ancestors
 from creval.store.lookup import RunLookup
 from creval.store.provenance import CallCosts, EditProvenance, read_call_costs
 
+_REHEARSAL_SUFFIX = "+rehearsal"
 _MAX_FOLDERS = 50  # listed in an error
 # HEIC cannot be opened, but listing it gives a clear error instead of a missing edit.
 _IMAGE_SUFFIXES = frozenset(
@@ -73,7 +75,8 @@ def find_edits(
     3. `match_edit_file`, for a benchmark with its own layout.
     4. The stem of the sample's source.
 
-    Edits by a strategy form a separate model, such as `OmniGen+sequential`. A link may only point into one of the
+    Edits by a strategy form a separate model, such as `OmniGen+sequential`. Those of the rehearsal server are marked in
+    the model's name (`OmniGen+rehearsal`) and refused beside others. A link may only point into one of the
     folders or to the sample's source, because images are sent to judges.
     """
     if not folders:
@@ -81,6 +84,7 @@ def find_edits(
     found = FoundEdits()
     stems, ids = _samples_by_stem(samples), {sample.id for sample in samples}
     places: dict[str, Path] = {}
+    rehearsals: list[bool] = []
     lacking = cache(partial(missing_image_reason, check=check_header))  # the same for all models
     for given in folders:
         name, folder = _parse_folder_argument(given)
@@ -94,6 +98,8 @@ def find_edits(
         said = {} if read_model_outputs is None else read_model_outputs(folder, samples)
         known = read_folder_metadata(folder, name, samples)
         known = known._replace(edits={**known.edits, **said})
+        rehearsals.append(known.is_rehearsal)
+        name = f"{name}{_REHEARSAL_SUFFIX}" if known.is_rehearsal else name
         inside = _match_images(
             folder,
             stems,
@@ -112,6 +118,12 @@ def find_edits(
                 found.provenance[model] = known.provenance
             mine = FolderMetadata() if strategy else known
             found.edits += _build_edits(model, samples, there, mine, lacking)
+    if len(set(rehearsals)) > 1:
+        folder = found.folders[rehearsals.index(True)]
+        raise CrevalError(
+            f"`edits`: {folder} was created by creval's rehearsal server. Give rehearsed edits in a separate command, "
+            "without those of real models."
+        )
     _refuse_links_outside(found, samples)
     return found
 
@@ -175,6 +187,11 @@ class FolderMetadata(NamedTuple):
     provenance: EditProvenance | None = None
     other_draws: Mapping[str, Mapping[int, Edit]] = MappingProxyType({})
 
+    @property
+    def is_rehearsal(self) -> bool:
+        """True if the edits were made by the rehearsal server."""
+        return self.provenance is not None and has_rehearsal(self.provenance.editor)
+
     def draws(self, sample: str) -> dict[int, Edit]:
         """Return a sample's stored edits by draw."""
         first = {0: self.edits[sample]} if sample in self.edits else {}
@@ -198,6 +215,7 @@ def read_folder_metadata(folder: Path, model: str, samples: Sequence[Sample]) ->
     several = manifest.get("draws", 1) > 1  # otherwise other draws are candidates
     whole = [edit for key, edit in edits.items() if bool(key.draw) == several and key.sample in names]
     picking = sum((read_call_costs(part) for part in sorted((folder / SELECTION_FOLDER).glob("*/run"))), CallCosts())
+    model = f"{model}{_REHEARSAL_SUFFIX}" if has_rehearsal(str(manifest[EDITOR_KEY])) else model
     maker = EditProvenance(
         str(manifest[EDITOR_KEY]),
         str(manifest.get("strategy", "direct")),

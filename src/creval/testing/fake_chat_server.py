@@ -1,7 +1,7 @@
 """A fake server with the OpenAI chat wire format, for rehearsals, tests and benchmarks. It can simulate faults.
 
-It also replies to the requests of builders (`fake_creval`, `fake_chains`, `fake_ice`). Answers depend only on the seed,
-the question and the images, not on the order of requests.
+It also replies to the requests of builders (`fake_creval`, `fake_chains`, `fake_ice`) and of remote editors
+(`fake_image_endpoints`). Answers depend only on the seed, the question and the images, not on the order of requests.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ import math
 import random
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -23,23 +24,10 @@ from creval.core.scales import AnswerScale, NamedChoice, get_scale
 from creval.providers.catalog import REHEARSAL_MARK
 from creval.testing.fake_chains import CHAIN_WRITERS
 from creval.testing.fake_creval import CREVAL_WRITERS, REFUSAL, is_true_of_source
+from creval.testing.fake_faults import FAULT_KINDS, TRANSPORT_FAULTS, error_response, send_transport_fault
 from creval.testing.fake_ice import ICE_WRITERS
+from creval.testing.fake_image_endpoints import FakeImageEndpoints
 
-FAULT_KINDS = (
-    "rate limit",
-    "server error",
-    "overload",
-    "timeout",
-    "reset",
-    "cut-off body",
-    "HTML",
-    "empty",
-    "refusal",
-    "content filter",
-    "length",
-    "left out",
-    "garbled",
-)
 _QUESTION_LINE = re.compile(r"^(Q[0-9]+): (.+)$", re.MULTILINE)
 _LAST_ANSWER = re.compile(r'(.*"answer": "?)(\w+)(.*)', re.DOTALL)
 _MAX_BODY_BYTES = 1 << 28
@@ -97,6 +85,7 @@ class FakeServer:
         app.router.add_post("/v1/chat/completions", self.complete)
         app.router.add_get("/v1/models", self._models)
         app.router.add_get("/stats", self._stats)
+        FakeImageEndpoints(self).add_routes(app.router)
         return app
 
     async def _models(self, _: web.Request) -> web.Response:
@@ -106,28 +95,41 @@ class FakeServer:
         return web.json_response(dict(self.stats))
 
     async def complete(self, request: web.Request) -> web.StreamResponse:
-        self._in_flight += 1
-        self.stats["requests"] += 1
-        self.stats["most at once"] = max(self.stats["most at once"], self._in_flight)
-        try:
+        async with self.counted(request):
             content = await request.read()
-            self.stats["bytes"] += len(content)
-            if self.latency:
-                await asyncio.sleep(self.latency)
             try:
                 body = json.loads(content)
                 asked = parse_chat_request(body)
             except (ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
-                return _error(400, f"not a chat request: {error!r}")
+                return error_response(400, f"not a chat request: {error!r}")
             return await self.reply(request, body, asked)
+
+    @asynccontextmanager
+    async def counted(self, request: web.Request) -> AsyncIterator[None]:
+        """Count a request, and wait for `latency`."""
+        self._in_flight += 1
+        self.stats["requests"] += 1
+        self.stats["most at once"] = max(self.stats["most at once"], self._in_flight)
+        try:
+            self.stats["bytes"] += request.content_length or 0
+            if self.latency:
+                await asyncio.sleep(self.latency)
+            yield
         finally:
             self._in_flight -= 1
 
+    def draw_fault(self, kinds: Sequence[str] = FAULT_KINDS) -> str:
+        """Return a kind of fault with the probability `fault_rate`, or an empty string. Count it."""
+        possible = [kind for kind in self.fault_kinds if kind in kinds]
+        if self._rng.random() >= self.fault_rate or not possible:
+            return ""
+        kind = self._rng.choice(possible)
+        self.stats[kind] += 1
+        return kind
+
     async def reply(self, request: web.Request, body: Mapping[str, Any], query: ChatQuery) -> web.StreamResponse:
         """Send a reply, or a fault with the probability `fault_rate`."""
-        if self._rng.random() < self.fault_rate:
-            kind = self._rng.choice(self.fault_kinds)
-            self.stats[kind] += 1
+        if kind := self.draw_fault():
             return await self.send_fault(kind, request, body, query)
         self.stats["answered"] += 1
         return web.json_response(self.build_reply(body, query))
@@ -201,28 +203,9 @@ class FakeServer:
         self, kind: str, request: web.Request, body: Mapping[str, Any], query: ChatQuery
     ) -> web.StreamResponse:
         """Send a fault of one kind."""
-        if kind == "rate limit":
-            return _error(429, "too many requests", {"retry-after-ms": "20"})
-        if kind in ("server error", "overload"):
-            return _error(500 if kind == "server error" else 503, "try again later")
-        if kind == "HTML":
-            return web.Response(text="<html><body><h1>Bad gateway</h1></body></html>", content_type="text/html")
-        if kind == "timeout":
-            await asyncio.sleep(self.stall_seconds)
-        if kind in ("timeout", "reset"):
-            if request.transport is not None:
-                request.transport.abort()
-            return web.Response()
         good = self.build_reply(body, query)
-        if kind == "cut-off body":
-            content = json.dumps(good).encode()
-            response = web.StreamResponse(headers={"Content-Type": "application/json"})
-            response.content_length = len(content)
-            await response.prepare(request)
-            await response.write(content[: len(content) // 2])
-            if request.transport is not None:
-                request.transport.close()
-            return response
+        if kind in TRANSPORT_FAULTS:
+            return await send_transport_fault(kind, request, json.dumps(good).encode(), self.stall_seconds)
         for choice in good["choices"]:
             _spoil_choice(choice, kind)
         return web.json_response(good)
@@ -292,8 +275,3 @@ def parse_chat_request(body: Mapping[str, Any]) -> ChatQuery:
 
 async def _mark_response(_: web.Request, response: web.StreamResponse) -> None:
     response.headers["Server"] = REHEARSAL_MARK
-
-
-def _error(status: int, message: str, headers: Mapping[str, str] | None = None) -> web.Response:
-    content = {"error": {"message": message, "type": "fake", "code": None}}
-    return web.json_response(content, status=status, headers=headers)

@@ -13,13 +13,18 @@ import shared_data
 from creval.analysis.comparison import compare
 from creval.analysis.scoring import score as score_run
 from creval.benchmarks import open_benchmark
-from creval.benchmarks.complexbench_edit.protocol import CRITERIA, ComplexBenchEdit, dependency_chains
+from creval.benchmarks.complexbench_edit.protocol import (
+    CRITERIA,
+    ComplexBenchEdit,
+    ComplexBenchEditAllBoxes,
+    dependency_chains,
+)
 from creval.benchmarks.complexbench_edit.release import EDIT_TYPES, LEVELS, SUBSETS
 from creval.calls.settings import Settings
 from creval.core.benchmark import Benchmark, Dataset
 from creval.core.call import CallKey, Reply
 from creval.core.edit_record import Edit, EditKey
-from creval.core.probe import Question
+from creval.core.probe import Measurement, Question
 from creval.core.sample import InstructionStep, Sample
 from creval.core.schema import Score
 from creval.core.verdict import Verdict, VerdictStatus
@@ -330,3 +335,18 @@ def test_entries_that_were_built_and_dropped(tmp_path: Path) -> None:
     found = open_benchmark(folder).dataset
     assert sum(sample.tags["subset"] == "two-chain" for sample in found.samples) == 1
     assert found.authored_by == {"writer": "some-model"}
+
+
+def test_equation_9_is_a_protocol_of_its_own(tmp_path: Path) -> None:
+    source = tmp_path / "s.png"
+    Image.new("RGB", (4, 4)).save(source)
+    sample = Sample("s", "", source, steps=(InstructionStep("a", "color", old="cat", boxes=((0, 0, 1, 1),)),))
+    probes = ComplexBenchEditAllBoxes().probes(sample)
+    measured = [probe for probe in probes if isinstance(probe, Measurement)]
+    assert [(one.id, one.metric, one.image_metric) for one in measured] == [
+        ("L1_all", "L1", "outside_all"),
+        ("L2_all", "L2", "outside_all"),
+    ]
+    values = {"score/1": 5.0, "L1_all": 0.25, "L2_all": 0.1}
+    found = ComplexBenchEditAllBoxes().score(sample, probes, values)
+    assert {name: score.value for name, score in found.items()} == {"score": 100.0, "L1": 0.25, "L2": 0.1}

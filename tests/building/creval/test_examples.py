@@ -42,6 +42,18 @@ def test_every_form_gives_the_same_examples(tmp_path: Path, name: str, text: str
     assert found.version != SHIPPED_EXAMPLES.version
 
 
+def test_a_folder_has_a_text_file_for_each_dimension(tmp_path: Path) -> None:
+    folder = tmp_path / "own"
+    folder.mkdir()
+    (folder / "Surreal Fantasy.txt").write_text(f"{OWN}\n\n{OTHER}\n")
+    (folder / "notes.json").write_text("{}")
+    same = written(tmp_path, "same.json", json.dumps({"Surreal Fantasy": [OWN, OTHER]}))
+    assert read_examples(folder) == read_examples(same)
+    (folder / "Fantasy.md").write_text(OWN)
+    with pytest.raises(CrevalError, match=r"own, Fantasy\.md, line 1: .*'Fantasy'"):
+        read_examples(folder)
+
+
 def test_other_dimensions_keep_the_shipped_examples(tmp_path: Path) -> None:
     found = read_examples(written(tmp_path, "own.json", json.dumps({"Surreal Fantasy": [OWN]})))
     assert found.by_dimension["Commercial Design"] == DIMENSIONS["Commercial Design"].examples

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import creval
 from creval.benchmarks import open_benchmark
 from creval.benchmarks.ice_bench.tasks import TASKS
 from creval.building.creval.review import CrevalReview
@@ -137,6 +138,7 @@ def test_the_command_prints_them(bench: Path) -> None:
     printed = " ".join(right("review", bench, "--agreement").split())
     assert "ann (1) and ben (1) decided 1 item together, and differ in 1." in printed
     assert "ann accepted, ben dropped" in printed
+    assert creval.review_agreement(bench).frame().height == 1
     (one,) = parsed("review", bench, "--agreement")["disagreements"]
     assert one == {"group": "cat", "item": "IF/Q1", "verdicts": {"ann": "accepted", "ben": "dropped"}}
 

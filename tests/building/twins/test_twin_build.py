@@ -17,6 +17,7 @@ from creval.building.twins.twin_build import TwinBuild, TwinResult
 from creval.calls.settings import Settings
 from creval.core.errors import CrevalError
 from creval.editors.base import EditorOptions
+from creval.providers.pricing import Price
 from creval.store import open_run
 from creval.testing.fake_chat_server import FakeServer
 from tests.benchmarks.ice_bench.release_files import drawn
@@ -170,3 +171,19 @@ def test_the_command(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["pairs"] == 2
     assert "Now: creval build complex-edit --images" in done.stderr
+
+
+def test_the_budget_limits_both_and_a_larger_one_resumes(tmp_path: Path) -> None:
+    photos(tmp_path / "photos", 3)
+    made: list[str] = []
+
+    def recorded(image: Image.Image | None, instruction: str, seed: int = 0) -> Image.Image:
+        made.append(instruction)
+        return paint(image, instruction, seed)
+
+    model, price = describing(), Price(1.0, 1.0)
+    with serving(model.app()) as url:
+        first = build(tmp_path, url, recorded, budget=0.15, price=price, concurrency=1).run()
+        assert (first.stopped, first.pairs, len(made)) == ("budget", 1, 1), "an image costs 0.1 USD"
+        done = build(tmp_path, url, recorded, budget=1.0, price=price).run()
+    assert (done.stopped, done.pairs, len(made), len(model.asked)) == ("", 3, 3, 3)

@@ -10,8 +10,6 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from tests.editors.diffusers.tiny import write
-
 SIZE = (90, 70)
 """Size of the sources, which is not a multiple of the pipelines' steps."""
 
@@ -19,6 +17,8 @@ SIZE = (90, 70)
 @pytest.fixture(scope="session")
 def tiny(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
     """Return a function that returns the folder of a pipeline of a class."""
+    from tests.editors.diffusers.tiny import write  # imports diffusers
+
     written: dict[str, Path] = {}
 
     def get(kind: str) -> Path:

@@ -82,6 +82,8 @@ class ComplexBenchEdit(Protocol):
     name = "complexbench-edit"
     schema = SCHEMA
     prompt = "complexbench"
+    suffix = ""
+    """Suffix of the image metric and of its values."""
 
     def probes(self, sample: Sample) -> Sequence[Probe]:
         """Return a question for each step, and the consistency measurements if part of the image must not change."""
@@ -105,7 +107,8 @@ class ComplexBenchEdit(Protocol):
             return asked
         # The distances depend on the boxes.
         basis = {"steps": [[step.old, step.new, *step.boxes] for step in sample.steps]}
-        return [*asked, *(Measurement(name, name, "outside", basis) for name in ("L1", "L2"))]
+        measured = (Measurement(f"{name}{self.suffix}", name, f"outside{self.suffix}", basis) for name in ("L1", "L2"))
+        return [*asked, *measured]
 
     def score(
         self, sample: Sample, probes: Sequence[Probe], values: Mapping[str, float | None], *, strict: bool = False
@@ -133,6 +136,13 @@ class ComplexBenchEdit(Protocol):
                 score = Score(share, int(value is not None), 1)
                 found.append(SubScore(step.kind, "score", score))
         return {"edit_type": found}
+
+
+class ComplexBenchEditAllBoxes(ComplexBenchEdit):
+    """The same scores, with consistency outside all boxes of the objects in source and edit (equation 9)."""
+
+    name = "complexbench-edit-all-boxes"
+    suffix = "_all"
 
 
 def dependency_chains(steps: Sequence[InstructionStep]) -> list[list[int]]:

@@ -13,12 +13,13 @@ from creval.building.creval.dimensions import DIMENSIONS
 from creval.building.creval.rules import find_instruction_violations
 from creval.building.creval.sources import read_table_rows
 from creval.core.errors import CrevalError, require_known
-from creval.core.files import coerce_text, read_json
+from creval.core.files import coerce_text, read_json, read_text
 from creval.parsing.written_instructions import WrittenInstruction
 
 MAX_EXAMPLES = 20
 """Examples of a dimension. All of them are part of each request."""
 SHIPPED = "shipped"
+_TEXT_SUFFIXES = (".txt", ".md")
 
 
 class ExampleSet(NamedTuple):
@@ -43,6 +44,7 @@ def read_examples(path: Path | None) -> ExampleSet:
 
     - CSV, JSON or JSONL with the columns dimension and instruction
     - a JSON object from dimension to a list of instructions
+    - a folder with a text file for each dimension, named as it, with an instruction per line
 
     Each example must follow the rules for instructions, since the writer imitates it.
     """
@@ -72,6 +74,13 @@ def read_examples(path: Path | None) -> ExampleSet:
 
 def _read_rows(path: Path) -> Iterator[tuple[str, str, str]]:
     """Yield the place, dimension and instruction of each example."""
+    if path.is_dir():
+        for file in sorted(one for one in path.iterdir() if one.suffix.casefold() in _TEXT_SUFFIXES):
+            lines = _read_lines(file)
+            yield from (
+                (f"{file.name}, line {at}", file.stem, line) for at, line in enumerate(lines, 1) if line.strip()
+            )
+        return
     content = read_json(path) if path.suffix.casefold() == ".json" else None
     if isinstance(content, dict):
         for name, texts in content.items():
@@ -81,6 +90,13 @@ def _read_rows(path: Path) -> Iterator[tuple[str, str, str]]:
         return
     for number, row in enumerate(read_table_rows(path, "dimension", "instruction"), 1):
         yield f"row {number}", coerce_text(row.get("dimension")).strip(), coerce_text(row.get("instruction"))
+
+
+def _read_lines(path: Path) -> list[str]:
+    try:
+        return read_text(path).splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise CrevalError(f"{path} cannot be read: {error}.") from error
 
 
 def format_examples(examples: ExampleSet, dimension: str = "") -> str:

@@ -26,9 +26,11 @@ from creval.core.errors import CrevalError
 from creval.core.formatting import pluralise
 from creval.core.images import EncodedImage, ImageError, decode_image, encode_image
 from creval.core.redaction import hide_settings
+from creval.core.rehearsal import REHEARSAL_PREFIX
 from creval.editors.base import Editor, EditorOptions, EditOutput, EditRequest, PendingTask
 from creval.editors.output_checks import MAX_IMAGE_BYTES
 from creval.providers.call_errors import CallError, ProviderUnusable
+from creval.providers.catalog import REHEARSAL_MARK
 from creval.providers.http import FORBIDDEN_ADDRESS, HttpEndpoint, HttpResponse, SlicedJsonBody
 from creval.providers.openai_wire import ErrorBody, parse_error_body, parse_retry_after
 from creval.providers.proxies import find_proxy
@@ -58,7 +60,8 @@ class DownloadedImage(NamedTuple):
 class RemoteEditor(Editor):
     """A model at `URL` + `endpoint_path`. The API key is only in `HttpEndpoint`, never in a record, error or log.
 
-    `custom_url`: the address is not the provider's, so its prices are unknown.
+    `custom_url`: the address is not the provider's, so its prices are unknown. `is_rehearsal`: the server is creval's
+    `fake-server`, whose replies are marked and accepted by no other editor.
     """
 
     provider: ClassVar[str]
@@ -71,9 +74,11 @@ class RemoteEditor(Editor):
     poll_interval = 0.5
     """Seconds between two polls of a pending result."""
 
-    def __init__(self, endpoint: HttpEndpoint, options: EditorOptions, *, custom_url: bool = False) -> None:
+    def __init__(
+        self, endpoint: HttpEndpoint, options: EditorOptions, *, custom_url: bool = False, is_rehearsal: bool = False
+    ) -> None:
         self.name, self.model, self.notes = endpoint.name, endpoint.model, []
-        self._endpoint, self._custom_url = endpoint, custom_url
+        self._endpoint, self._custom_url, self._is_rehearsal = endpoint, custom_url, is_rehearsal
         address = URL(endpoint.url)
         self._is_public_endpoint = address.scheme == "https" and not is_local_name(address.host or "")
         self._connections = options.concurrency
@@ -146,7 +151,19 @@ class RemoteEditor(Editor):
         data: Any = body
         if not isinstance(body, aiohttp.FormData):
             data = SlicedJsonBody([json.dumps(body).encode()], address.scheme)
-        return self.parse_json(await self.fetch("POST", address, data=data))
+        got = await self.fetch("POST", address, data=data)
+        from_rehearsal, name = got.headers.get("Server") == REHEARSAL_MARK, self.name
+        if from_rehearsal and not self._is_rehearsal:
+            raise ProviderUnusable(
+                f"{name} is creval's rehearsal server, whose edits are not those of a real model: use "
+                f"{REHEARSAL_PREFIX}{self.provider}:{self.model}@{self._endpoint.url}, in a separate folder."
+            )
+        reply = self.parse_json(got)
+        if self._is_rehearsal and not from_rehearsal:
+            raise ProviderUnusable(
+                f"{name} is not creval's rehearsal server: use {name.removeprefix(REHEARSAL_PREFIX)}."
+            )
+        return reply
 
     async def fetch(
         self, method: str, address: URL, *, with_key: bool = True, max_bytes: int = _MAX_REPLY_BYTES, **options: Any
@@ -341,7 +358,8 @@ class RemoteEditor(Editor):
             for name, value in more.items()
             if value not in (None, "", {}, [])
         }
-        return {"provider": self.provider, "model": self.model, **facts}
+        mark = {"rehearsal": True} if self._is_rehearsal else {}
+        return {"provider": self.provider, "model": self.model, **mark, **facts}
 
 
 def detect_media_type(content: bytes) -> str:

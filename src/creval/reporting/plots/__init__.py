@@ -1,6 +1,6 @@
 """Plots as matplotlib figures that can be shown, saved or modified."""
 
-from creval.reporting.plots.best_of import best_of
+from creval.reporting.plots.candidate_curve import best_of
 from creval.reporting.plots.canvas import COLOURS, caption
 from creval.reporting.plots.complexity import complexity
 from creval.reporting.plots.cost import cost

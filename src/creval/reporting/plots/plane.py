@@ -1,4 +1,4 @@
-"""Plane plot: instruction following against consistency."""
+"""Plane plot: two metrics against each other, by default instruction following and consistency."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ def consistency_column(card: Scorecard) -> str:
     found = next((name for name in _CONSISTENCY_METRICS if name in card.table.schema.columns), None)
     if found is None or "IF" not in card.table.schema.columns:
         raise CrevalError(
-            "this plot needs the metrics IF (instruction following) and VC or IP (consistency). This run has "
-            f"{', '.join(card.table.schema.columns)}. `creval plot RUN forest` draws them."
+            "this plot draws IF (instruction following) and VC or IP (consistency), or the two metrics of `metrics`. "
+            f"This run has {', '.join(card.table.schema.columns)}."
         )
     return found
 
@@ -43,7 +43,7 @@ def plane(
     about: str = "",
     published: PublishedScores | None = None,
 ) -> Figure:
-    """Draw each model's instruction following against its consistency, with intervals."""
+    """Draw each model in two metrics, with intervals; by default instruction following and consistency."""
     consistency = consistency or consistency_column(card)
     for column in (following, consistency):
         require_known("metric", column, card.table.schema.columns)
@@ -81,7 +81,7 @@ def plane(
     axes.set_xlim(selection.clip_to_range(limits[0], metrics[0]))
     axes.set_ylim(selection.clip_to_range(limits[1], metrics[1]))
     axes.grid()
-    alike = (metrics[0].low, metrics[0].high) == (metrics[1].low, metrics[1].high)
+    alike = all(getattr(metrics[0], of) == getattr(metrics[1], of) for of in ("low", "high", "higher_is_better"))
     ends = _diagonal_range(axes, metrics[0]) if alike else None
     if ends is None:
         place_labels(made, axes, spots)

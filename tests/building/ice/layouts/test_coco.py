@@ -121,3 +121,10 @@ def test_the_annotation_file_is_needed(tmp_path: Path) -> None:
         import_images(tmp_path / "out", tmp_path / "val", "coko")
     with pytest.raises(CrevalError, match="must be outside"):
         import_images(tmp_path / "val" / "out", tmp_path / "val", "coco")
+
+
+@pytest.mark.parametrize("outline", [[[float("nan")] * 6], [[1e300] * 6], [[1, 2]], [[1, 2, 3]], [["a"] * 6], 5, "abc"])
+def test_a_malformed_outline_leaves_its_image_out(tmp_path: Path, outline: object) -> None:
+    path = coco(tmp_path, {"segmentation": outline, "area": 100})
+    with pytest.raises(CrevalError, match="0007: the outline of its object is malformed"):
+        import_images(tmp_path / "out", tmp_path / "val", "coco", path)

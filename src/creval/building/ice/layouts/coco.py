@@ -88,6 +88,8 @@ def _draw_mask(segmentation: Any, size: tuple[int, int], image_size: tuple[int, 
             draw.polygon(list(zip(points[::2], points[1::2], strict=True)), fill=255)
     except (KeyError, TypeError, ValueError, OverflowError) as error:
         raise ImageError(f"the outline of its object is malformed ({error})") from error
+    if mask.getextrema() == (0, 0):
+        raise ImageError("the outline of its object is malformed (it is empty)")
     return mask
 
 

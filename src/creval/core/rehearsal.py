@@ -1,0 +1,10 @@
+"""Names of judges and editors that are creval's rehearsal server (`creval fake-server`)."""
+
+from __future__ import annotations
+
+REHEARSAL_PREFIX = "rehearsal:"
+
+
+def has_rehearsal(name: str) -> bool:
+    """Return True if an editor, a judge, or a member of a panel is the rehearsal server."""
+    return name.startswith((REHEARSAL_PREFIX, f"panel:{REHEARSAL_PREFIX}"))

@@ -1,0 +1,75 @@
+"""The commands of the page about the papers, each run once, in the page's order."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from tests.docs.inputs import Inputs
+from tests.docs.markdown import ROOT
+from tests.docs.shell import NEEDS_HUB, Shell
+
+_PAGE = (ROOT / "docs" / "papers.md").read_text(encoding="utf-8")
+_PAPERS = ("CREval", "Complex-Edit", "ICE-Bench", "ComplexBench-Edit")
+_ROW = re.compile(r"^\| (\d+) \| (.+) \| (.+) \| (.+) \|$", re.MULTILINE)
+
+
+class Item(NamedTuple):
+    """What a paper did, and where: its number on the page, and the cell with the commands."""
+
+    number: int
+    where: str
+    what: str
+    how: str
+
+    @property
+    def commands(self) -> list[str]:
+        return re.findall(r"`(creval [^`]+)`", self.how)
+
+    @property
+    def is_missing(self) -> bool:
+        return self.how.startswith("not yet")
+
+    @property
+    def needs_downloads(self) -> bool:
+        return self.how.endswith("†")
+
+
+def _items(paper: str) -> list[Item]:
+    section = _PAGE.split(f"\n## {paper}\n")[1].split("\n## ")[0]
+    return [Item(int(number), *cells) for number, *cells in _ROW.findall(section)]
+
+
+_ALL_ITEMS = [item for paper in _PAPERS for item in _items(paper)]
+
+
+def test_all_items_are_listed() -> None:
+    assert [item.number for item in _ALL_ITEMS] == list(range(1, 145))
+    assert [item for item in _ALL_ITEMS if not item.commands and not item.is_missing] == []
+
+
+def test_commands_that_need_downloads_are_marked() -> None:
+    for item in _ALL_ITEMS:
+        assert item.needs_downloads == any(NEEDS_HUB.search(command[7:]) for command in item.commands), item
+
+
+def test_counts_on_the_page() -> None:
+    missing = sum(item.is_missing for item in _ALL_ITEMS)
+    parsed = sum(item.needs_downloads for item in _ALL_ITEMS)
+    assert f"\n{144 - missing - parsed} items run offline" in _PAGE
+    assert f"Of {parsed} items (†)" in _PAGE
+    assert f"{missing} items cannot be done yet" in _PAGE
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("paper", _PAPERS)
+def test_commands_of_a_paper(paper: str, inputs: Inputs, tmp_path: Path) -> None:
+    with Shell("papers", tmp_path, inputs) as shell:
+        for command in dict.fromkeys(command for item in _items(paper) for command in item.commands):
+            try:
+                shell.run(command, fast=True)
+            except AssertionError as error:
+                raise AssertionError(f"{command}\n{error}") from error
