@@ -14,6 +14,19 @@ from tests.docs.shell import NEEDS_HUB, Shell
 
 _PAGE = (ROOT / "docs" / "papers.md").read_text(encoding="utf-8")
 _PAPERS = ("CREval", "Complex-Edit", "ICE-Bench", "ComplexBench-Edit")
+# The figures and tables of each paper; an S or a "supplement" is of its supplement.
+_NUMBERED = {
+    "CREval": {
+        "Figure": [*map(str, range(1, 6)), *(f"S{number}" for number in range(1, 15))],
+        "Table": ["1", "2", "3", "S1", "S2", "S3"],
+    },
+    "Complex-Edit": {"Figure": [*map(str, range(1, 24))], "Table": [*map(str, range(1, 10))]},
+    "ICE-Bench": {
+        "Figure": [*map(str, range(1, 6)), *(f"supplement {number}" for number in range(1, 8))],
+        "Table": [*map(str, range(1, 6)), *(f"supplement {number}" for number in range(1, 9))],
+    },
+    "ComplexBench-Edit": {"Figure": [*map(str, range(1, 7))], "Table": ["1", "2", "3", "4"]},
+}
 _ROW = re.compile(r"^\| (\d+) \| (.+) \| (.+) \| (.+) \|$", re.MULTILINE)
 
 
@@ -49,6 +62,19 @@ _ALL_ITEMS = [item for paper in _PAPERS for item in _items(paper)]
 def test_all_items_are_listed() -> None:
     assert [item.number for item in _ALL_ITEMS] == list(range(1, 145))
     assert [item for item in _ALL_ITEMS if not item.commands and not item.is_missing] == []
+
+
+@pytest.mark.parametrize("paper", _PAPERS)
+def test_every_figure_and_table_is_listed(paper: str) -> None:
+    listed: dict[str, set[str]] = {"Figure": set(), "Table": set()}
+    for place in (place for item in _items(paper) for place in item.where.split(";")):
+        prefix = "supplement " if "supplement" in place else ""
+        for kind, text in re.findall(r"(Figure|Table)s? (S?\d+(?:(?: to | and |, )S?\d+)*)", place):
+            for first, last in re.findall(r"(S?\d+)(?: to (S?\d+))?", text):
+                letter = "S" if first.startswith("S") else ""
+                numbers = range(int(first.strip("S")), int((last or first).strip("S")) + 1)
+                listed[kind] |= {f"{prefix}{letter}{number}" for number in numbers}
+    assert listed == {kind: set(numbers) for kind, numbers in _NUMBERED[paper].items()}
 
 
 def test_commands_that_need_downloads_are_marked() -> None:
