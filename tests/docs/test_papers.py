@@ -6,8 +6,10 @@ import re
 from pathlib import Path
 from typing import NamedTuple
 
+import polars as pl
 import pytest
 
+import creval
 from tests.docs.inputs import Inputs
 from tests.docs.markdown import ROOT
 from tests.docs.shell import NEEDS_HUB, Shell
@@ -99,3 +101,17 @@ def test_commands_of_a_paper(paper: str, inputs: Inputs, tmp_path: Path) -> None
                 shell.run(command, fast=True)
             except AssertionError as error:
                 raise AssertionError(f"{command}\n{error}") from error
+
+
+def test_averages_on_the_page_of_complexbench_edit() -> None:
+    page = (ROOT / "docs" / "benchmarks" / "complexbench-edit.md").read_text(encoding="utf-8")
+    values = creval.published("complexbench-edit").frame().filter(pl.col("table").is_in(["Table 2", "Table 4"]))
+    rows = re.findall(r"^\| (.+) \| (.+) \| (\d+\.\d{3}) \| (.+) \| (.+) \| (.+) \| (.+) \|$", page, re.MULTILINE)
+    assert {name for name, *_ in rows} == set(values["model"])
+    for name, *cells in rows:
+        for at, metric in enumerate(("score", "L1", "L2")):
+            of = values.filter(model=name, metric=metric)
+            printed, computed = map(float, cells[2 * at : 2 * at + 2])
+            assert of.filter(group="overall")["value"].to_list() == [printed]
+            assert computed == pytest.approx(of.filter(pl.col("group") != "overall")["value"].mean(), abs=1e-7)
+            assert computed == pytest.approx(printed, abs=0.01 if metric == "score" else 0.0001)
