@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from creval.api.builds import build_twins as build_twins
     from creval.api.caches import cache as cache
     from creval.api.caches import prune_cache as prune_cache
+    from creval.api.describe import describe_benchmark as describe_benchmark
     from creval.api.init_ice import init_ice as init_ice
     from creval.api.init_samples import init_samples as init_samples
     from creval.api.outputs import export as export
@@ -81,6 +82,7 @@ _NAMES_BY_MODULE = {
     "api.reviews": "review_agreement",
     "api.run_changes": "label remove rename",
     "api.runs": "calibrate edit estimate judge measure replay",
+    "api.describe": "describe_benchmark",
     "api.init_ice": "init_ice",
     "api.init_samples": "init_samples",
     "api.side_by_side": "compare_sources",

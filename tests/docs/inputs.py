@@ -7,6 +7,7 @@ import json
 import os
 import re
 import shutil
+import zlib
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
@@ -26,12 +27,14 @@ from miniature import write_miniature
 from tests.benchmarks.complex_edit import release_files as complex_edit
 from tests.benchmarks.complexbench_edit import release_files as complexbench
 from tests.benchmarks.ice_bench import release_files as ice_bench
+from tests.benchmarks.ice_bench.paper import write_run
 from tests.building.ice.layouts.test_folders import viton
 from tests.commands import right
 from tests.docs.shell import Shell
 from tests.stats.human.test_alignment import METRICS, PAPER
 
 _SHOWS_RELEASED_NUMBERS = ("concepts/statistics", "howto/recorded-answers", "howto/stopping")
+_COMPARES_MODELS = "papers"
 _DEMO_SAMPLES, _DEMO_SEED = 36, 7
 _MODELS = {"Bagel": (0.8, 0.5, 0.8), "OmniGen2": (0.7, 0.6, 0.8), "gpt-image-1": (0.9, 0.6, 0.9)}
 
@@ -51,6 +54,9 @@ class Inputs:
         if not word or word.startswith("-") or os.path.lexists(shell.folder / word):
             return
         for name in (word, word.partition("/")[0]):
+            if shell.page == _COMPARES_MODELS and name == "runs/ice":
+                write_run(shell.folder / name)
+                return
             if shell.page in _SHOWS_RELEASED_NUMBERS and name in _RELEASED:
                 _RELEASED[name](self, shell)
                 return
@@ -62,7 +68,10 @@ class Inputs:
                 return
 
     def provide_edits(self, shell: Shell, bench: str, folder: str) -> None:
-        """Put a copy of each source of a benchmark into a model's folder, unless the folder exists."""
+        """Put a copy of each source of a benchmark into a model's folder, unless the folder exists.
+
+        On the page of the papers, every edit differs from the source and from those of other models.
+        """
         edits = shell.folder / folder
         if edits.exists() or "*" in folder:
             return
@@ -71,9 +80,12 @@ class Inputs:
             file = edits / f"{sample.id}.png"
             file.parent.mkdir(parents=True, exist_ok=True)
             if sample.source is None or not sample.source.is_file():
-                Image.new("RGB", (32, 24), "teal").save(file)
+                image = Image.new("RGB", (32, 24), "teal")
             else:
-                Image.open(sample.source).convert("RGB").save(file)
+                image = Image.open(sample.source).convert("RGB")
+            if shell.page == _COMPARES_MODELS:
+                image.paste(f"#{zlib.crc32(str(file.relative_to(shell.folder)).encode()) % 16**6:06x}", (0, 0, 12, 9))
+            image.save(file)
 
     def provide_demo(self, shell: Shell) -> None:
         """Put the output of `creval demo` into the folder."""

@@ -74,7 +74,9 @@ def test_names_that_occur_twice_are_refused(folder: Path) -> None:
         unpacked(archive, folder)
 
 
-@pytest.mark.parametrize("content", [b"", b"PK\x03\x04 not a zip", zipped({"a": b"0" * 1000})[:-30]])
+@pytest.mark.parametrize(
+    "content", [b"", b"PK\x03\x04 not a zip", zipped({"a": b"0" * 1000})[:-30]], ids=["empty", "other", "cut"]
+)
 def test_a_damaged_archive_is_an_error(folder: Path, content: bytes) -> None:
     archive = folder.parent / "a.zip"
     archive.write_bytes(content)

@@ -38,6 +38,7 @@ NOT_COMPARED = {
     "title",  # benchmarks had no names
     # Added since.
     *("wins_decided", "answers.csv", "answers.parquet"),
+    *("instruction_words", "questions_per_sample", "steps"),
 }
 
 

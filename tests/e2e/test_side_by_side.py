@@ -13,7 +13,7 @@ import pytest
 from creval.benchmarks import open_benchmark
 from creval.judging.replay_run import replay
 from miniature import write_miniature
-from tests.commands import parsed, right, wrong
+from tests.commands import creval, parsed, right, wrong
 
 
 @pytest.fixture(scope="module")
@@ -126,6 +126,9 @@ def test_wrong_input_gets_a_sentence(miniature_run: Path, other_run: Path, tmp_p
     assert "does not exist" in wrong("score", miniature_run, tmp_path / "absent")
     assert "no source has a metric" in wrong("score", miniature_run, other_run, "--metrics", "XY")
     assert "no metric 'x'" in wrong("score", miniature_run, other_run, "--lower", "x")
+    some = tmp_path / "some.csv"
+    some.write_text("sample,model,metric,score\ns1,A,x,1\ns2,A,x,much\ns3,B,x,2\n")
+    assert "1 row left out: the score is not a number (1, first in line 3)" in creval("score", some).stderr
     bad = tmp_path / "bad.csv"
     bad.write_text("a,b\n1,2\n")
     assert "lacks the columns of scores" in wrong("score", miniature_run, bad)

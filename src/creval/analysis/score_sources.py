@@ -60,7 +60,7 @@ def read_sources(
             title = column if len(tables) == 1 else f"{name}: {column}" if len(columns) > 1 else name
             table = replace(named.table, schema=replace(named.table.schema, rank_by=column))
             card = build_scorecard(table, resamples=options.get("resamples", 2_000), seed=options.get("seed", 0))
-            sources.append(ScoreSource(title, card, named.path))
+            sources.append(ScoreSource(title, card, named.path, named.skipped_rows))
     if not sources:
         raise CrevalError(f"no source has a metric of `metrics` {', '.join(metrics)}.")
     return sources

@@ -2,28 +2,31 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from creval.cli import console, options
+from creval.core.errors import CrevalError
 
 if TYPE_CHECKING:
-    from creval.core.benchmark import Benchmark, DatasetIssue
-    from creval.core.sample import Sample
-    from creval.core.schema import Level, SubScore
+    from creval.reporting.output import OutputTable, Row
 
 
 def bench(
     path: Annotated[str | None, typer.Argument(metavar="[PATH]", help="The folder of a benchmark.")] = None,
     json: options.Json = False,
+    plot: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Draw the distributions of a benchmark (.svg, .png or .pdf).")
+    ] = None,
 ) -> None:
     """List benchmarks, protocols, judges, editors and scales, or describe and check a benchmark's folder."""
     from creval import registry
-    from creval.benchmarks import open_benchmark
+    from creval.api.describe import describe_benchmark
 
+    if path is None and plot is not None:
+        raise CrevalError("--plot needs the folder of a benchmark.")
     if path is None:
         titles = {name: registry.benchmarks.get(name).title for name in registry.benchmarks.names()}
         if json:
@@ -31,11 +34,13 @@ def bench(
         else:
             _print_registries(titles)
         return
-    summary = summarise_benchmark(open_benchmark(path))
+    summary = describe_benchmark(path, plot).as_json()
     if json:
         console.print_json(summary)
     else:
         _print_benchmark(summary)
+    if plot is not None:
+        console.print_note(f"wrote {plot}")
 
 
 def _print_registries(titles: Mapping[str, str]) -> None:
@@ -47,64 +52,6 @@ def _print_registries(titles: Mapping[str, str]) -> None:
         print(escape_control(f"{registry.benchmarks.label(name)}: {title}"))
     for each in (registry.protocols, registry.judges, registry.editors, registry.scales):
         print("\n" + escape_control(f"{each.group.partition('.')[2]}: {', '.join(map(each.label, each.names()))}"))
-
-
-def summarise_benchmark(benchmark: Benchmark) -> dict[str, Any]:
-    """Return the contents of a benchmark as counts, and its problems."""
-    from creval.core.files import is_file
-
-    dataset, protocol = benchmark.dataset, benchmark.protocol
-    probes = [probe for sample in dataset.samples for probe in protocol.probes(sample)]
-    weights: dict[str, Counter[str]] = {}
-    for probe in probes:
-        counted = weights.setdefault(probe.metric, Counter())
-        counted[f"{getattr(probe, 'weight', 1.0):g}"] += 1
-    levels = [level for level in benchmark.schema.levels if level.groups_samples or level.groups_sub_scores]
-    tagged = {
-        level.plural: Counter(
-            group
-            for sample in dataset.samples
-            for group in (
-                [part.group for part in _level_sub_scores(benchmark, sample, level)]
-                if level.groups_sub_scores
-                else [sample.tags.get(level.name, "")]
-            )
-        )
-        for level in levels
-    }
-    sources = {s.id: s.source for s in dataset.samples if s.source is not None}
-    missing = [identity for identity, source in sources.items() if not is_file(source)]
-    return {
-        "benchmark": benchmark.name,
-        "title": benchmark.title,
-        "folder": str(dataset.root),
-        "samples": len(dataset.samples),
-        "questions": dict(Counter(probe.metric for probe in probes)),
-        "weights": {metric: dict(sorted(found.items())) for metric, found in weights.items()},
-        "groups": {level.plural: {group: tagged[level.plural][group] for group in level.groups} for level in levels},
-        "subsets": {name: len(members) for name, members in dataset.subsets.items()},
-        "images": {"present": len(sources) - len(missing), "missing": missing},
-        "repairs": [_issue_json(finding) for finding in dataset.issues if finding.is_repaired],
-        "problems": [_issue_json(finding) for finding in dataset.issues if not finding.is_repaired],
-    }
-
-
-def _level_sub_scores(benchmark: Benchmark, sample: Sample, level: Level) -> Sequence[SubScore]:
-    """Return the sub-scores of a sample that belong to the groups of a level."""
-    protocol = benchmark.protocol
-    return protocol.sub_scores(sample, protocol.probes(sample), {}).get(level.name, ())
-
-
-def _issue_json(finding: DatasetIssue) -> dict[str, str]:
-    entry = {
-        "rule": finding.rule,
-        "where": finding.location,
-        "item": finding.item,
-        "found": finding.original,
-        "became": finding.replacement,
-        "note": finding.note,
-    }
-    return {name: value for name, value in entry.items() if value}
 
 
 def _print_benchmark(summary: dict[str, Any]) -> None:
@@ -132,6 +79,11 @@ def _print_benchmark(summary: dict[str, Any]) -> None:
         questions.add_row(metric, str(count), shown)
     if questions.row_count:
         out.print(questions)
+    for step_table in _step_tables(summary["steps"]):
+        console.print_table(step_table)
+    words = summary["instruction_words"]
+    lengths = list(words["samples"])
+    out.print(Text(f"instructions: {lengths[0]} to {lengths[-1]} words, median {words['median']:g}"))
     for name, count in summary["subsets"].items():
         out.print(Text(escape_control(f"subset {name}: {count} samples")))
     missing = summary["images"]["missing"]
@@ -143,6 +95,25 @@ def _print_benchmark(summary: dict[str, Any]) -> None:
         out.print(Text(f"{title}: {len(findings) or 'none'}", "bold"))
         for line in _format_issues(findings):
             out.print(Text(escape_control(line)), soft_wrap=True)
+
+
+def _step_tables(steps: Mapping[str, Any]) -> Iterable[OutputTable]:
+    """Yield the operations by category, and which category follows which."""
+    from creval.reporting.commands.build_output import operations_table
+    from creval.reporting.output import OutputTable
+
+    if not steps:
+        return
+    yield operations_table(steps["operations"])
+    transitions = steps["transitions"]
+    if transitions:
+        heads = ["first \\ next", *(str(at) for at in range(1, len(transitions) + 1))]
+        rows: list[Row] = [
+            [f"{at} {name}", *(f"{number:,}" if number else "·" for number in counts.values())]
+            for at, (name, counts) in enumerate(transitions.items(), 1)
+        ]
+        caption = "How often a step of a category (row) is followed by one of another (column)."
+        yield OutputTable(heads, rows, caption=caption)
 
 
 def _format_issues(findings: Iterable[dict[str, str]]) -> Iterable[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,7 +12,7 @@ from creval.cli import build_common
 
 if TYPE_CHECKING:
     from creval.calls.text_generation import GenerationResult
-    from creval.core.benchmark import Dataset
+    from creval.core.benchmark import Benchmark
     from creval.reporting.output import CommandOutput
 
 PLOT = "operations.svg"
@@ -28,10 +29,12 @@ def complex_edit(
     common: build_common.BuildFlags,
 ) -> None:
     """Write chains of atomic edits and compound instructions. Resumes an interrupted build."""
+    from creval.benchmarks.complex_edit.protocol import ComplexEdit
     from creval.benchmarks.complex_edit.release import load_complex_edit_dataset
     from creval.benchmarks.complex_edit.rows import has_row_files
     from creval.building.complex_edit.builder import ComplexEditBuilder
     from creval.building.complex_edit.review import ComplexEditReview
+    from creval.core.benchmark import Benchmark
     from creval.reporting.plots import operation_counts, save_figure
 
     settings = common.settings(out)
@@ -51,17 +54,16 @@ def complex_edit(
         facts = {"made": len(result.results)}
         if not has_row_files(folder):
             return build_common.BuildOutput(False, None, facts)
-        found, counts = _count_operations(load_complex_edit_dataset(folder))
+        found, counts = _count_operations(Benchmark(load_complex_edit_dataset(folder), ComplexEdit()))
         save_figure(operation_counts(counts), folder / PLOT)
         return build_common.BuildOutput(True, found, facts, [f"Drawn: {folder / PLOT}"])
 
     build_common.run_build(work, common, ComplexEditReview, describe)
 
 
-def _count_operations(dataset: Dataset) -> tuple[CommandOutput, dict[str, dict[str, int]]]:
-    from creval.building.complex_edit.atomic_operations import CATEGORIES, count_operations, list_operations
+def _count_operations(benchmark: Benchmark) -> tuple[CommandOutput, Mapping[str, Mapping[str, int]]]:
+    from creval.analysis.benchmark_contents import BenchmarkContents
     from creval.reporting.commands.build_output import operations_output
 
-    numbers = count_operations(list_operations(dataset))
-    counts = {group: {name: numbers[name] for name in names} for group, names in CATEGORIES.items()}
-    return operations_output(counts, len({sample.source for sample in dataset.samples})), counts
+    counts = BenchmarkContents(benchmark).operations
+    return operations_output(counts, len({sample.source for sample in benchmark.dataset.samples})), counts

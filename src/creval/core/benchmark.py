@@ -67,6 +67,7 @@ class Dataset:
     - `levels`: groups of samples, for protocols that define none.
     - `match_edit_file`: returns the edit for a file's path without suffix, if the authors use a special layout.
     - `read_model_outputs`: reads metadata that a model's output folder declares per sample (e.g. `gen_info.json`).
+    - `operation_categories`: the kinds that its steps may have, by category.
     - `requires_all_inputs`: editors that cannot take a sample's mask or references are recorded as `unsupported`.
     """
 
@@ -82,6 +83,7 @@ class Dataset:
     requires_all_inputs: bool = False
     title: str = ""
     metrics: tuple[str, ...] = ()
+    operation_categories: Mapping[str, Collection[str]] = field(default_factory=dict)
 
 
 class Protocol(ABC):

@@ -10,6 +10,7 @@ from itertools import combinations
 import numpy as np
 
 from creval.core.errors import CrevalError
+from creval.core.human_ratings import SkippedRows
 from creval.core.schema import Digits
 from creval.stats.human.paired_series import (
     ClusterResamples,
@@ -30,6 +31,7 @@ class ScoreSource:
     name: str
     card: Scorecard
     path: str = ""
+    skipped_rows: tuple[SkippedRows, ...] = ()
 
     @property
     def column(self) -> str:

@@ -10,11 +10,11 @@ import pytest
 
 import creval.judging.metric_models as gauging
 from creval.analysis.scoring import score
+from creval.api.describe import describe_benchmark
 from creval.benchmarks import open_benchmark
 from creval.benchmarks.ice_bench.protocol import SCHEMA
 from creval.benchmarks.ice_bench.tasks import TASKS
 from creval.calls.settings import Settings
-from creval.cli.bench import summarise_benchmark
 from creval.core.errors import CrevalError
 from creval.judging.judge_run import JudgeRun, judge
 from creval.judging.summary import JudgeSummary
@@ -91,14 +91,14 @@ def test_real_against_generated_sources(made: tuple[Path, JudgeSummary]) -> None
 
 def test_no_source_is_missed_where_none_belongs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     release = write_release(tmp_path, each=1)
-    summary = summarise_benchmark(open_benchmark(release))
+    summary = describe_benchmark(release).as_json()
     assert summary["images"] == {"present": 27, "missing": []}
     assert (summary["problems"], summary["repairs"]) == ([], [])
     assert summary["groups"]["tasks"] == dict.fromkeys(TASKS, 1)
     edits = write_edits(release, tmp_path / "M")
     for path in (tmp_path / "dataset" / "images").rglob("*_src.png"):
         path.unlink()
-    assert len(summarise_benchmark(open_benchmark(release))["images"]["missing"]) == 27
+    assert len(describe_benchmark(release).as_json()["images"]["missing"]) == 27
     monkeypatch.setattr(gauging, "open_image_metrics", made_of)
     with pytest.raises(CrevalError, match="the source images are missing"):
         judge(open_benchmark(release), [edits], "", tmp_path / "run", Settings(metrics=("SRC",)))

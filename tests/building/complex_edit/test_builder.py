@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from creval.benchmarks import open_benchmark
-from creval.building.complex_edit.atomic_operations import OPERATIONS
+from creval.benchmarks.complex_edit.atomic_operations import OPERATIONS
 from creval.core.errors import CrevalError
 from creval.store import RunWriter
 from creval.testing.fake_chat_server import FakeServer

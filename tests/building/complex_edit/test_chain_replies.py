@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from creval.benchmarks.complex_edit.atomic_operations import OPERATIONS
 from creval.building.complex_edit import chain_replies
-from creval.building.complex_edit.atomic_operations import OPERATIONS
 from creval.building.complex_edit.chain_replies import (
     AtomicInstruction,
     CompoundInstruction,

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from creval.benchmarks.complex_edit.atomic_operations import OPERATIONS
 from creval.building.complex_edit import pipeline
-from creval.building.complex_edit.atomic_operations import OPERATIONS
 from creval.calls.text_generation import GenerationFailedError
 from creval.calls.validated_text import RetriesExhaustedError, ValidatingSession
 from creval.core.errors import CrevalError

@@ -15,6 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from creval.benchmarks.complex_edit.atomic_operations import CATEGORIES, match_operation
 from creval.benchmarks.complex_edit.rows import ComplexEditRow, find_row_files, has_row_files, read_row_files
 from creval.core.benchmark import Dataset, EditFile, IssueList
 from creval.core.cache import cached_folder
@@ -102,6 +103,7 @@ def load_complex_edit_dataset(folder: Path) -> Dataset:
         authored_by={"writer": writers.pop()} if len(writers) == 1 else {},
         levels=tuple(levels),
         match_edit_file=partial(match_complex_edit_file, tuple(splits)),
+        operation_categories=CATEGORIES,
     )
 
 
@@ -278,7 +280,7 @@ def _iter_samples(split: str, row: int, edit: Any, source: Path, issues: IssueLi
             edit = None
     edit = edit if isinstance(edit, dict) else {}
     compound, sequence = (_as_records(edit.get(name)) for name in ("compound", "sequence"))
-    steps = [InstructionStep(_clean_field(entry, "instruction"), _clean_field(entry, "name")) for entry in sequence]
+    steps = [_parse_step(entry) for entry in sequence]
     whole = next((at for at, entry in enumerate(sequence) if is_dropped(entry)), len(compound))
     if not compound:
         issues.add("no compound instruction", f"{split}/{row:04d}", "the row is left out")
@@ -295,6 +297,11 @@ def _iter_samples(split: str, row: int, edit: Any, source: Path, issues: IssueLi
         else:
             tags = {"complexity": f"C{number}", "split": split}
             yield Sample(name, instruction, source, tags, steps=tuple(steps[:number]))
+
+
+def _parse_step(entry: Any) -> InstructionStep:
+    name = _clean_field(entry, "name")
+    return InstructionStep(_clean_field(entry, "instruction"), match_operation(name) or name)
 
 
 def _as_records(given: Any) -> list[Any]:

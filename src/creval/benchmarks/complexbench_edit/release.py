@@ -59,6 +59,8 @@ EDIT_TYPES = (
     "change background",
     "change style",
 )
+EDIT_TYPE_CATEGORIES = {"object": EDIT_TYPES[:3], "attribute": EDIT_TYPES[3:8], "global": EDIT_TYPES[8:]}
+"""The paper's levels of edit types."""
 LEVELS = (Level("overall", "overall", ("overall",), mean_of="subset"), Level("subset", "subsets", tuple(SUBSETS)))
 _INSTRUCTIONS_FILE = "final_update_v2.json"
 _IMAGE_SUFFIXES = frozenset({".jpg", ".jpeg", ".png", ".webp"})
@@ -135,6 +137,7 @@ def load_complexbench_dataset(folder: Path) -> Dataset:
         authored_by=_find_writer(entries),
         levels=(LEVELS[0], Level("subset", "subsets", ALL_SUBSETS)) if own else LEVELS,
         match_edit_file=match_complexbench_edit_file,
+        operation_categories=EDIT_TYPE_CATEGORIES,
     )
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from creval.building.complex_edit.atomic_operations import OPERATIONS, match_operation
+from creval.benchmarks.complex_edit.atomic_operations import OPERATIONS, match_operation
 from creval.parsing.labels import MAX_LINE_CHARS, labelled_lines, strip_markup
 from creval.parsing.records import parse_records, parse_yes_no, single_value
 from creval.parsing.reply_format import TEXT, YES_NO, ReplyFormat, choice_schema, list_schema, object_schema

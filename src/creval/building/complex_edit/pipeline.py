@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from creval.benchmarks.complex_edit.atomic_operations import describe_operations
 from creval.building import text_rules
 from creval.building.complex_edit import chain_replies
-from creval.building.complex_edit.atomic_operations import describe_operations
 from creval.calls.text_generation import StageEstimate
 from creval.calls.validated_text import (
     InvalidReplyError,

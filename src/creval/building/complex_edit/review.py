@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from creval.benchmarks.complex_edit.atomic_operations import OPERATIONS
 from creval.benchmarks.complex_edit.rows import find_row_files
-from creval.building.complex_edit.atomic_operations import OPERATIONS
 from creval.building.complex_edit.files import SPLIT
 from creval.building.review.base import ReviewField, ReviewGroup, ReviewItem
 from creval.building.review.json_review import (

@@ -8,7 +8,7 @@ from typing import Any
 from creval.core.formatting import escape_control, format_value, pluralise
 from creval.core.human_ratings import SkippedRows
 from creval.core.schema import Digits
-from creval.reporting.commands.people_output import people_json, people_notes, people_table
+from creval.reporting.commands.people_output import people_json, people_notes, people_table, skipped_row_sentences
 from creval.reporting.numbers import estimate_cell, format_estimate
 from creval.reporting.output import FAINT, ITALIC, STRONG, CommandOutput, OutputTable, Row, TableCell
 from creval.reporting.sentences import join_names
@@ -181,10 +181,7 @@ def unused_rating_sentences(
     left_out: Mapping[str, tuple[SkippedRows, ...]], unmatched: UnmatchedRatings
 ) -> Iterator[str]:
     """Yield sentences on rows of rating files that could not be used."""
-    for path, reasons in left_out.items():
-        if reasons:
-            shown = "; ".join(f"{why} ({n:,}, first in line {line})" for why, n, line in reasons)
-            yield f"{path}: {pluralise(sum(n for _, n, _ in reasons), 'row')} left out: {shown}."
+    yield from skipped_row_sentences(left_out)
     if unmatched.ratings:
         both = (("models", unmatched.models), ("samples", unmatched.samples))
         words = "; ".join(f"{name} {_abbreviate_names([repr(one) for one in of])}" for name, of in both if of)

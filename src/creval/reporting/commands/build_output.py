@@ -11,11 +11,17 @@ from creval.reporting.output import CommandOutput, OutputTable, Row
 def operations_output(counts: Mapping[str, Mapping[str, int]], images: int) -> CommandOutput:
     """Return how often each operation occurs, by category. The caption names those that never occur."""
     total = sum(sum(group.values()) for group in counts.values())
-    heads = ["category", "operation", "count", "share"]
-    grid = _grouped_table(counts, heads, "Never", lambda n: [f"{n:,}", f"{100 * n / total:.1f} %"])
+    grid = operations_table(counts)
     sentence = f"{pluralise(images, 'image')}, {pluralise(total, 'atomic instruction')}."
     data = {"pictures": images, "operations": {k: dict(group) for k, group in counts.items()}}
     return CommandOutput([sentence], [grid], data)
+
+
+def operations_table(counts: Mapping[str, Mapping[str, int]]) -> OutputTable:
+    """Return how often each operation occurs, and its share. The caption names those that never occur."""
+    total = sum(sum(group.values()) for group in counts.values())
+    heads = ["category", "operation", "count", "share"]
+    return _grouped_table(counts, heads, "Never", lambda n: [f"{n:,}", f"{100 * n / total:.1f} %"])
 
 
 def edit_types_output(counts: Mapping[str, Mapping[str, int]], kinds: Sequence[str]) -> CommandOutput:

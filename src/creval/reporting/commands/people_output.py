@@ -26,7 +26,7 @@ def people_output(summaries: Sequence[PeopleSummary], left_out: Mapping[str, tup
         list(people_sentences(summaries)),
         [people_table(summary) for summary in summaries],
         {"people": people_json(summaries)},
-        [*people_notes(summaries), *_skipped_notes(left_out)],
+        [*people_notes(summaries), *skipped_row_sentences(left_out)],
     )
 
 
@@ -117,7 +117,8 @@ def people_notes(summaries: Sequence[PeopleSummary]) -> Iterator[str]:
         )
 
 
-def _skipped_notes(left_out: Mapping[str, tuple[SkippedRows, ...]]) -> Iterator[str]:
+def skipped_row_sentences(left_out: Mapping[str, tuple[SkippedRows, ...]]) -> Iterator[str]:
+    """Yield how many rows of each file could not be used, and why."""
     for path, reasons in left_out.items():
         if reasons:
             shown = "; ".join(f"{why} ({n:,}, first in line {line})" for why, n, line in reasons)

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from creval.core.formatting import escape_control, pluralise
-from creval.core.human_ratings import SkippedRows
 from creval.core.schema import Digits
+from creval.reporting.commands.people_output import skipped_row_sentences
 from creval.reporting.numbers import estimate_cell, format_coverage, format_estimate, format_places
 from creval.reporting.output import BEST, FAINT, SECOND, STRONG, CommandOutput, OutputTable, Row, TableCell
 from creval.reporting.sentences import join_names
@@ -21,9 +21,7 @@ _MAX_PAIRS = 20  # reversed pairs in a table
 _MAX_SENTENCES = 6
 
 
-def sources_output(
-    comparison: SourceComparison, skipped_rows: Mapping[str, tuple[SkippedRows, ...]] | None = None
-) -> CommandOutput:
+def sources_output(comparison: SourceComparison) -> CommandOutput:
     """Return the scores of each source, the agreement of each two, and the pairs that they order oppositely."""
     grids = [scores_table(comparison)]
     if comparison.pairs:
@@ -32,7 +30,7 @@ def sources_output(
     if reversals:
         grids.append(_reversed_table(comparison, reversals))
     sentences = [_agreement_sentence(pair) for pair in comparison.pairs[:_MAX_SENTENCES]]
-    return CommandOutput(sentences, grids, _comparison_json(comparison), list(_notes(comparison, skipped_rows or {})))
+    return CommandOutput(sentences, grids, _comparison_json(comparison), list(_notes(comparison)))
 
 
 def source_differences_output(comparison: SourceComparison, first: str, second: str) -> CommandOutput:
@@ -196,7 +194,7 @@ def _agreement_sentence(pair: SourcePair) -> str:
     return f"{text}; {change}. Both decide, and contradict each other, on {shown}{more}."
 
 
-def _notes(comparison: SourceComparison, skipped_rows: Mapping[str, tuple[SkippedRows, ...]]) -> Iterator[str]:
+def _notes(comparison: SourceComparison) -> Iterator[str]:
     yield (
         "Over models: correlation of the models' scores, with the interval over models like them (from four models). "
         "Over samples: correlation of samples' scores within each model, averaged, with the interval over samples. "
@@ -218,10 +216,7 @@ def _notes(comparison: SourceComparison, skipped_rows: Mapping[str, tuple[Skippe
         source.card.table.missing == "zero" for source in comparison.sources
     ):
         yield "Samples without an edit count as failed."
-    for path, reasons in skipped_rows.items():
-        if reasons:
-            shown = "; ".join(f"{why} ({n:,}, first in line {line})" for why, n, line in reasons)
-            yield f"{path}: {pluralise(sum(n for _, n, _ in reasons), 'row')} left out: {shown}."
+    yield from skipped_row_sentences({source.path: source.skipped_rows for source in comparison.sources})
 
 
 def _comparison_json(comparison: SourceComparison) -> dict[str, Any]:

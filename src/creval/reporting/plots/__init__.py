@@ -4,6 +4,7 @@ from creval.reporting.plots.candidate_curve import best_of
 from creval.reporting.plots.canvas import COLOURS, caption
 from creval.reporting.plots.complexity import complexity
 from creval.reporting.plots.cost import cost
+from creval.reporting.plots.distribution import distribution
 from creval.reporting.plots.files import check_suffix, figure_svg, save_figure
 from creval.reporting.plots.forest import forest
 from creval.reporting.plots.groups import groups
@@ -23,6 +24,7 @@ __all__ = [
     "complexity",
     "cost",
     "describe_basis",
+    "distribution",
     "figure_svg",
     "forest",
     "groups",

@@ -30,10 +30,10 @@ _HASHED_ID = re.compile(r'(id="|href="#|url\(#)([a-zA-Z][0-9a-f]{10})(?=["\)])')
 _FONTS = re.compile(r"(font(?:-family)?: [^;\"]*?)'DejaVu Sans'[^;\"]*")
 
 
-def check_suffix(path: str | Path) -> None:
+def check_suffix(path: str | Path, field: str = "out") -> None:
     """Raise an error if the file's suffix is not supported."""
     if Path(path).suffix.casefold() not in SUFFIXES:
-        raise CrevalError(f"`out` {path}: give a file that ends in .svg, .png or .pdf.")
+        raise CrevalError(f"`{field}` {path}: give a file that ends in .svg, .png or .pdf.")
 
 
 def save_figure(figure: Figure, path: str | Path) -> None:

@@ -9,6 +9,7 @@ from creval.reporting.plots import canvas
 from creval.reporting.plots.names import escape_plot_text
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 _BAR_PITCH = 0.19  # inches from one bar to the next
@@ -17,17 +18,27 @@ _BAR_PITCH = 0.19  # inches from one bar to the next
 @canvas.plot_style()
 def operation_counts(counts: Mapping[str, Mapping[str, int]], *, about: str = "") -> Figure:
     """Draw a bar per operation, including unused ones. Operations of a category share a colour."""
-    from matplotlib.ticker import MaxNLocator
-
     total = sum(sum(group.values()) for group in counts.values())
-    rows = sum(map(len, counts.values())) + len(counts)
     made, body = canvas.make_figure(
         "Atomic operations",
         f"{about}{total:,} atomic instructions. Bars: number of instructions per operation. After the name of a "
         "category: its share of all instructions.",
-        rows * _BAR_PITCH + 0.35,
+        operations_height(counts),
     )
-    axes = body.subplots()
+    draw_operations(body.subplots(), counts)
+    return made
+
+
+def operations_height(counts: Mapping[str, Mapping[str, int]]) -> float:
+    """Return the height in inches that `draw_operations` needs."""
+    return (sum(map(len, counts.values())) + len(counts)) * _BAR_PITCH + 0.35
+
+
+def draw_operations(axes: Axes, counts: Mapping[str, Mapping[str, int]]) -> None:
+    """Draw a bar per operation under the name of its category."""
+    from matplotlib.ticker import MaxNLocator
+
+    total = sum(sum(group.values()) for group in counts.values())
     most = max((number for group in counts.values() for number in group.values()), default=0)
     up, ticks, names = 0.0, [], []
     for at, (category, group) in enumerate(counts.items()):
@@ -58,4 +69,3 @@ def operation_counts(counts: Mapping[str, Mapping[str, int]], *, about: str = ""
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.grid(axis="x")
     axes.set_axisbelow(True)
-    return made

@@ -3,12 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Iterable, Mapping
-from pathlib import Path
-
-from creval.core.benchmark import Dataset
-from creval.core.sample import Sample
+from collections.abc import Mapping
 
 CATEGORIES: Mapping[str, Mapping[str, str]] = {
     "Object Manipulation and Transformation": {
@@ -79,19 +74,3 @@ def describe_operations() -> str:
         lines.append(f"{group}:")
         lines += [f"- {name}: {does}" for name, does in names.items()]
     return "\n".join(lines)
-
-
-def count_operations(operations: Iterable[str]) -> dict[str, int]:
-    """Return the count of each operation, including zeros, in the paper's order."""
-    counts = Counter(operations)
-    return {name: counts[name] for name in OPERATIONS}
-
-
-def list_operations(dataset: Dataset) -> list[str]:
-    """Return the operations of all images in a benchmark, with repetitions."""
-    longest: dict[Path | None, Sample] = {}
-    for sample in dataset.samples:
-        before = longest.get(sample.source)
-        if before is None or len(before.steps) < len(sample.steps):
-            longest[sample.source] = sample
-    return [step.kind for sample in longest.values() for step in sample.steps]
