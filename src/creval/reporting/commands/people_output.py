@@ -112,8 +112,8 @@ def people_notes(summaries: Sequence[PeopleSummary]) -> Iterator[str]:
         yield "The ratings have several scales, so their means are in percent only."
     if any(summary.win_rates is not None for summary in summaries):
         yield (
-            "Won: share of comparisons, with ties as half, and 95 % intervals over samples. Bradley-Terry: a difference "
-            "of 400 Elo points means odds of 10 to 1; the mean over models is 0."
+            "Won: share of comparisons, with ties as half, and 95 % intervals over samples. Bradley-Terry: a "
+            "difference of 400 Elo points means odds of 10 to 1; the mean over models is 0."
         )
 
 
