@@ -55,7 +55,7 @@ class RunLookup(Run):
         return found.ancestors[position].image if found and position < len(found.ancestors) else None
 
     def first_image_paths(self, model: str, samples: Sequence[str]) -> dict[EditKey, Path]:
-        """Return a model's images for some samples: the first draw's that has an image."""
+        """Return one image of a model for each of these samples: that of the first draw that has an image."""
         rows = self._connection.execute(
             "SELECT system, sample, min(draw), image FROM edits WHERE system = ?"
             f" AND sample IN ({_placeholders(samples)}) AND image IS NOT NULL GROUP BY sample",

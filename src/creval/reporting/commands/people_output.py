@@ -1,4 +1,4 @@
-"""Human ratings by themselves: each model's mean or share of comparisons won, and the raters' agreement."""
+"""Human ratings alone: each model's mean or share of comparisons won, and the raters' agreement."""
 
 from __future__ import annotations
 

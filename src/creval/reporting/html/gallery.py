@@ -25,7 +25,10 @@ RIGHT, WRONG, OPEN, UNGRADED = "right", "wrong", "open", "said"
 
 @dataclass(frozen=True)
 class ShownAnswer:
-    """Answer about a model's edit: its state (right, wrong, open, said), its text, and the judge's explanation."""
+    """Answer about a model's edit: its state, its text, and the judge's explanation.
+
+    The state is `right`, `wrong`, `open` (no valid answer) or `said` (an answer that is neither right nor wrong).
+    """
 
     model: str
     state: str
@@ -108,7 +111,10 @@ def build_gallery(
 
 
 def most_divergent_samples(run: Run, card: Scorecard) -> list[str]:
-    """Return the samples in which models differ, largest difference first, taking groups in turn."""
+    """Return the samples in which models differ, taking one sample of each group in turn.
+
+    Within a group, the largest difference comes first.
+    """
     ranking = card.table.schema.ranking_column
     apart = {}
     for name in card.table.samples:
@@ -145,7 +151,7 @@ def _heavy_failures(run: Run, card: Scorecard) -> Iterator[tuple[str, str, list[
 
 
 def _most_frequent(card: Scorecard, edits: Iterable[EditKey]) -> list[str]:
-    """Return the samples of these edits, most frequent first."""
+    """Return the samples of these edits, those with the most edits first."""
     models, samples = set(card.models), set(card.table.samples)
     counts = Counter(key.sample for key in edits if key.sample in samples and key.model in models)
     return [name for name, _ in counts.most_common()]

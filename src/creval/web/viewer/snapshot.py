@@ -174,7 +174,10 @@ class Snapshot:
 
 
 def take_snapshot(run: RunLookup, previous: Snapshot | None = None, scoring: ViewOptions | None = None) -> Snapshot:
-    """Take a snapshot of a run, or of the models and samples that `scoring` selects, without new scores."""
+    """Take a snapshot of the models and samples of a run that `scoring` selects (by default all).
+
+    Scores are not computed: those of the previous snapshot are taken over if its models are the same.
+    """
     protocol = protocol_of_run(run.manifest)
     chosen: dict[str, Any] = dict(resolve_options(scoring or ViewOptions(), run.manifest))
     table = build_score_table(run, **chosen) if run.samples and run.models else None
