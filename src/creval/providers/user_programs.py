@@ -105,7 +105,9 @@ async def run_program(name: str, arguments: Sequence[str], timeout: float, secre
             raise ProviderUnusable(f"{name} cannot be started: {error}.") from error
         except (OSError, ValueError) as error:  # arguments that are too long, or contain a NUL
             reason = getattr(error, "strerror", None) or error
-            raise CallError("cannot be started", f"with this sample: {reason}", retryable=False) from error
+            raise CallError(
+                "cannot be started", f"the arguments for this sample are not accepted: {reason}", retryable=False
+            ) from error
         try:
             log.begin()
             await asyncio.wait_for(program.wait(), timeout)

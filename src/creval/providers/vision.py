@@ -14,7 +14,11 @@ from creval.core.images import ResizeRule
 
 
 class VisionSpec(NamedTuple):
-    """Image size and token count of a family of models. If `resize` is None, images are sent unscaled."""
+    """How a family of vision models handles images.
+
+    `resize` returns the size to which an image is scaled, and `count_tokens` the number of tokens of an image of a
+    given size. If `resize` is None, images are sent unscaled.
+    """
 
     name: str
     resize: ResizeRule | None

@@ -53,7 +53,7 @@ def _list_titles(card: Scorecard, places: SampleGroups) -> str:
 
 
 def visible_columns(card: Scorecard) -> list[str]:
-    """Return all columns except metrics without any score that the ranking column does not use."""
+    """Return all columns, except metrics that have no score and are not used by the ranking column."""
     table = card.table
     came = table.scored.sum(axis=(0, 1)) > 0
     empty = {metric.name for metric, here in zip(table.schema.metrics, came, strict=True) if not here}

@@ -97,7 +97,10 @@ class RunLookup(Run):
         models: Container[str] | None = None,
         samples: Container[str] | None = None,
     ) -> Iterator[ExplanationRow]:
-        """Yield the explanations of verdicts that were added or replaced after these row and reply ids."""
+        """Yield explanations of verdicts that were added or replaced since an earlier read.
+
+        `after_row` and `after_reply` are the highest ids of a verdict's row and of a reply at that read.
+        """
         rows = self._connection.execute(
             "SELECT system, sample, verdicts.rowid, coalesce(reply, 0), explanation FROM verdicts"
             " JOIN edits ON edits.id = edit WHERE verdicts.rowid > ? OR reply > ? ORDER BY verdicts.rowid",

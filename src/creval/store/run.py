@@ -48,7 +48,11 @@ _WITHOUT_VERDICT = "NOT EXISTS (SELECT 1 FROM verdicts WHERE edit = edits.id)"
 
 
 class MeasurementCounts(NamedTuple):
-    """Numbers of edits with measured values, with failed ones and with missing ones, and the reasons."""
+    """Numbers of edits by the result of their measurements.
+
+    `edits`: with at least one value. `failed`: with a measurement that failed. `incomplete`: with a value that is
+    missing for any reason. `reasons` has the reasons with their counts.
+    """
 
     edits: int
     failed: int
@@ -172,7 +176,7 @@ class Run:
 
     @cached_property
     def levels(self) -> tuple[Level, ...]:
-        """Levels of the dataset, which group the samples."""
+        """Levels of the dataset: the ways in which its samples, or parts of samples, are grouped."""
         return tuple(
             Level(
                 level["name"],

@@ -387,7 +387,7 @@ def _blocks_around(start: int, stop: int) -> slice:
 
 
 class _SubjectAnalyser:
-    """Analysis of the subject's look, given its kind, size and place."""
+    """Detects the subject's colour, material, extras and flaws, given its kind, size and place."""
 
     def __init__(self, observed: NormalisedImage, scene: Scene) -> None:
         self.observed, self.scene = observed, scene
@@ -545,7 +545,7 @@ class _SubjectAnalyser:
         return [extra for _, extra in found.values()]
 
     def _is_changed(self, kind: str, other: Mask, body: Mask) -> bool:
-        """Return whether the image differs at the position of an extra."""
+        """Return whether the image differs from the subject without extras, at the position of this kind of extra."""
         extra = draw_sprite(kind, "blue", self.size, margin=self.size // 2, worn_by=self.scene.kind, reduction=2)
         whole = Image.new("L", (HALF_SIDE, HALF_SIDE))
         at = self.left - self.size // 2, self.top - self.size // 2

@@ -1,4 +1,4 @@
-"""Shapes of objects. Each kind consists of parts in a unit square, drawn on top of each other.
+"""Shapes of objects. Each kind of object consists of parts in a unit square, drawn on top of each other.
 
 A part has an outline and a tone: `main` is the object's own colour, `second` a lighter and `deep` a darker one. Other
 tones are the same for all objects.

@@ -157,7 +157,7 @@ def _install_files(made: Path, folder: Path, names: list[str]) -> None:
         place = folder / name
         if place.is_dir() or (place.parent.exists() and not place.parent.is_dir()):
             raise CrevalError(
-                f"{place} cannot be written: a folder has this name, or a file has its folder's name. Move or delete it."
+                f"{place} cannot be written: a folder has this name, or its folder is a file. Move or delete it."
             )
     marker.write_text("".join(f"{name}\n" for name in {*before, *names}), encoding="utf-8")
     for name in names:

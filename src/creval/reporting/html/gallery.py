@@ -27,7 +27,8 @@ RIGHT, WRONG, OPEN, UNGRADED = "right", "wrong", "open", "said"
 class ShownAnswer:
     """Answer about a model's edit: its state, its text, and the judge's explanation.
 
-    The state is `right`, `wrong`, `open` (no valid answer) or `said` (an answer that is neither right nor wrong).
+    The state is `right`, `wrong`, `open` (no answer, or answers that differ) or `said` (an answer that cannot be right
+    or wrong, such as a grade).
     """
 
     model: str
@@ -126,7 +127,10 @@ def most_divergent_samples(run: Run, card: Scorecard) -> list[str]:
 
 
 def _heavy_failures(run: Run, card: Scorecard) -> Iterator[tuple[str, str, list[str]]]:
-    """Yield a section of samples with the most failures of questions with the largest weight, if weights differ."""
+    """Yield a section of the samples in which edits fail the most questions of the largest weight.
+
+    Yields nothing if all weights are equal.
+    """
     asked = {(name, question.id): question for name in card.table.samples for question in _questions(run, name)}
     weights = {question.weight for question in asked.values()}
     if len(weights) < 2:
@@ -158,7 +162,10 @@ def _most_frequent(card: Scorecard, edits: Iterable[EditKey]) -> list[str]:
 
 
 def _divergent_candidates(run: Run, card: Scorecard) -> list[str]:
-    """Return samples by the difference between the scores of a model's candidates."""
+    """Return the samples for which the scores of a model's candidates differ, taking one of each group in turn.
+
+    Within a group, the largest difference comes first.
+    """
     there = set(card.table.samples)
     apart: dict[str, float] = {}
     for key, facts in run.edit_metadata().items():

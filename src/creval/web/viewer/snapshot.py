@@ -271,5 +271,8 @@ def _answer_states(
 
 
 def probe_credit(protocol: Protocol, probe: Probe, value: float | None) -> float | None:
-    """Return the credit of an answer, from 0 to 1. Returns None for a measurement or an answer that does not count."""
+    """Return the credit of an answer, from 0 (wrong) to 1 (right).
+
+    Returns None for a measurement or an answer that does not count.
+    """
     return protocol.credit(probe, value) if isinstance(probe, Question) else None
