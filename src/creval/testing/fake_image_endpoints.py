@@ -52,7 +52,7 @@ class ImageQuery(NamedTuple):
 
 
 class FaultyServer(Protocol):
-    """What the endpoints need of the server: its seed, its counters and its faults."""
+    """Interface of the server that the endpoints use: its seed, counters and faults."""
 
     seed: int
     stall_seconds: float
