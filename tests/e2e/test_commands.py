@@ -222,7 +222,7 @@ def test_analysis_commands(demo: Path, tmp_path: Path) -> None:
         ("items", noisy): "should be reviewed",
         ("sensitivity", pixel): "faithful is best at 4 : 4 : 2",
         ("repeats", noisy, "--error", "2"): "Measurements needed for a variation of 2",
-        ("unchanged", pixel): "left some sources unchanged, lazy: 100.0 %",
+        ("unchanged", pixel): "lazy left sources unchanged: 100.0 %",
     }
     for command, words in said.items():
         assert words in right(*command)
