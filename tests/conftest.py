@@ -39,6 +39,8 @@ def pytest_xdist_auto_num_workers() -> int:
     return max(cores, min(cores * 3 // 2, 8, int(gigabytes / 3)))
 
 
+# Tests rewrite modules within a second, which the bytecode of a process that imported one does not notice.
+os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
 # On a busy machine, generating examples may be slow, and a single example may take long.
 settings.register_profile("creval", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("creval")
