@@ -17,6 +17,7 @@ from creval.core.sample import InstructionStep, Sample
 from creval.core.schema import Score, SubScore
 from creval.judging.judge_run import judge
 from creval.store import open_run
+from creval.store.lookup import RunLookup
 from creval.testing.fake_chat_server import FakeServer
 from creval.web.viewer.filters import Filters, filter_items
 from creval.web.viewer.snapshot import take_snapshot
@@ -111,7 +112,7 @@ def test_without_c1_there_are_no_operations(tmp_path: Path) -> None:
 
 
 def test_the_viewer_filters_by_operation(run: Path) -> None:
-    with open_run(run) as opened:
+    with RunLookup(run) as opened:
         snapshot = take_snapshot(opened)
     for group, number in (("operation:Add Text", 3), ("operation_category:Text and Symbols", 4)):
         found = filter_items(replace(Filters(), group=group), snapshot)
