@@ -85,7 +85,7 @@ def test_damage_is_named(text: str, reason: str) -> None:
     ],
 )
 def test_leftovers_of_a_form(text: str) -> None:
-    assert "marks of a format" in leftover_markup_reason(text)
+    assert "contains markup" in leftover_markup_reason(text)
 
 
 def test_refusals() -> None:
@@ -102,7 +102,7 @@ def test_checks_hold_for_any_text(text: str) -> None:
     assert count_words(f"{text} word") == count_words(text) + 1
     assert all(quote and quote in text for quote in find_quotes(text))
     assert "no letter" in damage_reason(f"{text}\ufffd")
-    assert "marks of a format" in leftover_markup_reason(f"{text}```")
+    assert "contains markup" in leftover_markup_reason(f"{text}```")
     assert is_refusal(f"I am sorry. {text}")
     assert contains_refusal(f"I am sorry. {text}")
     assert not is_refusal(f"A {text}")
