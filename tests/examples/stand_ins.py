@@ -45,7 +45,7 @@ from contextlib import nullcontext as no_grad
 import numpy
 from recorder import record
 
-bfloat16, float16 = "bfloat16", "float16"
+bfloat16, float16, float32 = "bfloat16", "float16", "float32"
 
 class Generator:
     def __init__(self, device="cpu"):
@@ -65,6 +65,10 @@ class Tensor(numpy.ndarray):
 
 def tensor(values):
     return numpy.array(values).view(Tensor)
+
+def load(path, map_location):
+    record(load=path.name)
+    return {path.name: 1}
 """
 COMMON = {"recorder.py": RECORDER, "torch.py": TORCH}
 STAND_INS = {
@@ -490,6 +494,81 @@ class StableDiffusionXLPipeline(Weights):
                generator=generator)
         return Output(ImageOps.invert(ip_adapter_image))
 """
+    },
+    "got": {
+        "omegaconf.py": """
+class OmegaConf:
+    load = staticmethod(lambda path: path)
+""",
+        "hydra/utils.py": """
+from PIL import ImageOps
+from recorder import record
+
+class Language:
+    def eval(self):
+        return self
+
+class GenCot(Language):
+    def load_state_dict(self, state, strict):
+        self.state = state
+
+    def to(self, where):
+        return self
+
+    def generate(
+        self, text_input, image=None, max_new_tokens=1024, num_inference_steps=50, guidance_scale=7.5,
+        image_guidance_scale=1.0, cond_image_guidance_scale=4.0, height=1024, width=1024, input_token_num=256,
+        do_classifier_free_guidance=True, crops_coords_top_left=(0, 0), prompt_type="t2i", random_seed=42,
+    ):
+        assert (prompt_type, sorted(self.state)) == ("edit", ["model-1.bin", "model-2.bin"])
+        record(call=[image, text_input], steps=num_inference_steps, generator=random_seed,
+               scales=[guidance_scale, image_guidance_scale, cond_image_guidance_scale])
+        return {"got_text": "a plan", "images": [ImageOps.invert(image)]}
+
+def instantiate(config, torch_dtype=None, mllm=None):
+    record(load=config)
+    return Language() if mllm is None else GenCot()
+""",
+        "hydra/__init__.py": "from hydra import utils",
+        "pretrained/GoT-6B/pytorch_model.bin.index.json": """
+{"weight_map": {"a": "model-1.bin", "b": "model-2.bin", "c": "model-1.bin"}}
+""",
+    },
+    "vargpt": {
+        "patching_utils/patching.py": """
+def patching(model):
+    model.patched = True
+""",
+        "vargpt_qwen_v1_1/prepare_vargpt_v1_1.py": """
+from recorder import record
+
+def prepare_vargpt_qwen2vl_v1_1(model):
+    record(load="prepared")
+""",
+        "vargpt_qwen_v1_1/processing_vargpt_qwen2_vl.py": """
+from recorder import Weights
+
+class Inputs(dict):
+    def to(self, device, dtype):
+        return self
+
+class VARGPTQwen2VLProcessor(Weights):
+    def apply_chat_template(self, chat, add_generation_prompt):
+        return "".join(part.get("text", "<image>") for part in chat[0]["content"])
+
+    def __call__(self, images, text, return_tensors):
+        return Inputs(pixel_values=images[0], input_ids=text)
+""",
+        "vargpt_qwen_v1_1/modeling_vargpt_qwen2_vl.py": """
+from PIL import ImageOps
+from recorder import Weights, record
+
+class VARGPTQwen2VLForConditionalGeneration(Weights):
+    def generate(self, pixel_values, input_ids, max_new_tokens, do_sample):
+        assert self.patched
+        record(call=[pixel_values, input_ids], tokens=max_new_tokens)
+        ImageOps.invert(pixel_values).save(self._IMAGE_GEN_PATH)
+""",
     },
 }
 

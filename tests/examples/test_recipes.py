@@ -18,9 +18,12 @@ from PIL import Image, ImageChops, ImageOps
 
 from creval.analysis.published_scores import publications
 from creval.benchmarks import open_benchmark
-from creval.core.images import open_image
+from creval.core.images import decode_image, open_image
+from creval.editors.base import EditorOptions, EditRequest
+from creval.editors.function import FunctionEditor
 from tests.commands import creval
 from tests.docs.markdown import ROOT, read_blocks, read_commands
+from tests.editors.asking import made
 from tests.examples.stand_ins import STAND_INS, write_stand_in
 
 RECIPES = ROOT / "examples/recipes"
@@ -61,7 +64,8 @@ class Case(NamedTuple):
 
 BAGEL = {"scales": [4.0, 2.0], "renorm": "text_channel", "interval": [0.0, 1.0], "steps": 50}
 STEP1X, UNIWORLD = "Step1XEditPipelineV1P2", "UnivaQwen2p5VLForConditionalGeneration"
-GLOBAL_SEED = ("bagel", "ominicontrol", "seed_llama")  # projects that are seeded before each call
+VARGPT = "VARGPTQwen2VLForConditionalGeneration"
+GLOBAL_SEED = ("bagel", "ominicontrol", "seed_llama", "vargpt")  # projects that are seeded before each call
 CASES = [
     Case("bagel_editor:edit", "bagel", ["Qwen2Tokenizer", "Bagel"], {**BAGEL, "think": False}),
     Case(
@@ -178,6 +182,18 @@ CASES = [
         ],
         {"steps": 50, "guidance": 5.0, "scale": 0.6, "generator": CPU},
     ),
+    Case(
+        "got_editor:edit",
+        "got",
+        [
+            "configs/clm_models/llm_qwen25_vl_3b_lora.yaml",
+            "configs/clm_models/agent_got.yaml",
+            *("model-1.bin", "model-2.bin"),
+        ],
+        {"steps": 50, "scales": [7.5, 1.0, 4.0], "generator": SEED},
+        settings={"weights": "../project/pretrained/GoT-6B"},
+    ),
+    Case("vargpt_editor:edit", "vargpt", ["prepared", VARGPT, VARGPT, "VARGPTQwen2VLProcessor"], {"tokens": 4096}),
 ]
 
 
@@ -199,16 +215,55 @@ def test_a_recipe(case: Case, miniature: Path, tmp_path: Path, monkeypatch: pyte
     assert [line["load"] for line in lines if "load" in line] == case.loaded, "once for both samples"
     calls = [line for line in lines if "call" in line]
     samples = open_benchmark(miniature).dataset.samples[:2]
-    made = {path.stem: path for path in (work / "out").glob("*.png")}
-    assert sorted(made) == sorted(sample.id for sample in samples)
+    edits = {path.stem: path for path in (work / "out").glob("*.png")}
+    assert sorted(edits) == sorted(sample.id for sample in samples)
     for sample in samples:
         (call,) = [line for line in calls if sample.instruction in line["call"][-1]]
         assert {name: call[name] for name in case.call} == case.call
         source = open_image(str(sample.source))
-        expected, edit = case.edit(source), open_image(made[sample.id])
+        expected, edit = case.edit(source), open_image(edits[sample.id])
         assert edit.size == expected.size
         assert ImageChops.difference(edit, expected).getbbox() is None
     assert [line["seed"] for line in lines if "seed" in line] == [SEED] * 2 * (case.project in GLOBAL_SEED)
+
+
+@pytest.mark.parametrize(
+    ("function", "project", "settings", "call", "expected"),
+    [
+        ("omnigen2_editor:edit", "omnigen2", {}, {"call": [["RGB", 64, 48], ["RGB", 32, 32], "Do."]}, "source"),
+        ("ultraedit_editor:edit", "ultraedit", {}, {"mask": [512, 512, 0, 0, 0]}, "source"),
+        ("ace_plus_editor:edit", "ace_plus", {}, {"mask": ["L", 0], "lora": "subject.safetensors"}, "source"),
+        ("ominicontrol_editor:edit", "ominicontrol", {"control": "subject"}, {"control": "subject"}, "reference"),
+        ("ip_adapter_editor:edit", "ip_adapter", {}, {"call": [["RGB", 32, 32], "Do."]}, "reference"),
+    ],
+)
+def test_masks_and_references(
+    function: str,
+    project: str,
+    settings: dict[str, Any],
+    call: dict[str, Any],
+    expected: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The source is teal and 64 x 48, the mask black, the reference red and 32 x 32."""
+    write_stand_in(project, tmp_path / "project")
+    monkeypatch.syspath_prepend(RECIPES)
+    monkeypatch.syspath_prepend(tmp_path / "project")
+    monkeypatch.setenv("STAND_IN_LOG", str(tmp_path / "log"))
+    for name, size, colour in (
+        ("source", (64, 48), "teal"),
+        ("mask", (64, 48), "black"),
+        ("reference", (32, 32), "red"),
+    ):
+        Image.new("RGB", size, colour).save(tmp_path / f"{name}.png")
+    source, mask, reference = (tmp_path / f"{name}.png" for name in ("source", "mask", "reference"))
+    editor = FunctionEditor(f"python:{function}", function, EditorOptions(settings))
+    output = made(editor, EditRequest("s", "Do.", source, mask, (reference,), SEED))
+    (line,) = [line for line in map(json.loads, (tmp_path / "log").read_text().splitlines()) if "call" in line]
+    assert {name: line[name] for name in call} == call
+    negative = {"source": (255, 127, 127), "reference": (0, 255, 255)}
+    assert decode_image(output.content).getpixel((0, 0)) == negative[expected]
 
 
 ACE_PROGRAM = """

@@ -115,7 +115,7 @@ class BenchmarkContents:
 
     @cached_property
     def transitions(self) -> Mapping[str, Counts]:
-        """How often an operation of one category follows one of another in adjacent steps: first, then next.
+        """Counts of categories of adjacent steps: by the category of the first step, then of the next.
 
         Empty if the dataset has no categories of operations.
         """

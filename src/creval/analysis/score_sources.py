@@ -167,7 +167,7 @@ def _read_file(name: str, path: Path, lower: Sequence[str], stem: str) -> NamedT
 
 
 class _ExportFacts(NamedTuple):
-    """What the folder of an export says of its scores: metrics for which lower is better, and the ranking column."""
+    """Facts about the scores in an exported folder: metrics for which lower is better, and the ranking column."""
 
     lower: frozenset[str] = frozenset()
     ranking: str = ""

@@ -97,7 +97,7 @@ class ReversedPair:
 
     @property
     def decided(self) -> tuple[bool, bool]:
-        """Whether each source decides its order."""
+        """Whether the difference is significant in each source."""
         return self.differences[0].is_decided, self.differences[1].is_decided
 
 
