@@ -125,8 +125,8 @@ class Editor(ABC):
     def fingerprint(self) -> Mapping[str, Any]:
         """The state of the code and model: digests of files, a revision, versions.
 
-        It may change without an action of the user. If it has changed, the user must choose whether to keep existing images
-        or create them again.
+        It may change without an action of the user. If it has changed, the user must choose whether to keep existing
+        images or create them again.
         """
         return {}
 
