@@ -1,8 +1,8 @@
 """Confidence sequences of paired differences: intervals that stay valid if they are checked after every sample.
 
-Within each stratum, samples come in random order. The weighted difference of two models' means has the variance `v =
-sum(share² (1 - seen / size) s² / seen)`. The factor in brackets is the finite-population correction; it applies only if
-the claim is about the benchmark's own samples. However the samples are spread over strata, the error of the mean
+Within each stratum, samples come in random order. The weighted difference of two models' means has the variance
+`v = sum(share² (1 - seen / size) s² / seen)`. The factor in brackets is the finite-population correction. It applies
+only if the claim is about the benchmark's own samples. However the samples are spread over strata, the error of the mean
 divided by `v` behaves like a Brownian motion at the time `1 / v` (its covariance at two looks is the variance at the
 later one). For that, Robbins and Siegmund (1970) give a boundary. The probability that it is ever crossed after a first
 look is exactly the chosen one:
@@ -43,7 +43,8 @@ StratumWeights = Callable[[Floats], Floats]
 class DifferenceBounds(NamedTuple):
     """Differences (first minus second model) and the radius of their bounds.
 
-    The radius is infinite if there are too few samples for a bound yet. The axes are run, first, second."""
+    The radius is infinite if there are too few samples for a bound yet. The axes are run, first, second.
+    """
 
     value: Floats
     radius: Floats

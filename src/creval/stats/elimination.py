@@ -31,11 +31,11 @@ class StoppingRule:
 
 
 class Elimination:
-    """Sequential comparison of models until the question is settled, for several simulated orders in parallel (runs).
+    """Sequential comparison of models until the question is settled. Several runs are computed in parallel.
 
-    `active` (axes run, model) are the models whose answers are still needed; `settled` are the finished runs;
-    `beaten` are the models that were significantly worse than another when they were dropped. `bounds` are the
-    differences of each pair when both models were last active.
+    A run is one order of the samples, or one simulated set of samples. `active` (axes run, model) are the models whose
+    answers are still needed; `settled` are the finished runs; `beaten` are the models that were significantly worse
+    than another when they were dropped. `bounds` are the differences of each pair when both models were last active.
 
     `best`: a model is dropped when another is significantly better. A set of models is dropped when every model that
     stays is significantly not worse by the margin than any of the set. The last model is the best. With K active
@@ -104,7 +104,7 @@ class Elimination:
         self.settled |= self.active.sum(axis=1) == 1
 
     def _within_margin(self, both: Booleans) -> Booleans:
-        """Return the largest set of models to drop, so that every other one is significantly not worse by the margin."""
+        """Return the largest set of models to drop: every other model is significantly not worse by the margin."""
         ahead = np.where(both, self.bounds.value, 0.0).sum(axis=2)
         order = np.argsort(np.where(self.active, -ahead, np.inf), axis=1, kind="stable")
         place = np.argsort(order, axis=1, kind="stable")
