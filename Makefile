@@ -8,8 +8,6 @@ CORE_TESTS := $(addprefix tests/,analysis api benchmarks building calls cli core
 	parsing prompts providers stats store testing web test_import.py test_layers.py test_miniature.py)
 LOWEST_TESTS := tests/core tests/cli tests/store tests/providers tests/judges/test_chat.py tests/judges/test_judge_spec.py \
 	tests/web/common tests/web/review tests/e2e/test_commands.py tests/e2e/test_proxy.py
-# Compiled files of sources and tests are kept between runs.
-KEEP_COMPILED := PYTHONDONTWRITEBYTECODE= PYTHONPYCACHEPREFIX=$(CURDIR)/.venv/pycache
 
 .PHONY: demo test test-all test-core check docs wheel perf studies lowest clean
 
@@ -21,17 +19,17 @@ demo: .venv/ready
 # All tests but the slow ones. The sum of their times is at the end.
 test: .venv/tested .venv/browser
 	@echo "Running the tests without slow ones (four to seven minutes on two cores) ..."
-	@$(KEEP_COMPILED) $(BIN)/pytest
+	@$(BIN)/pytest
 
 # Slow tests as well: full sizes, more kills, every page of the documentation, the notebook.
 test-all: .venv/tested .venv/browser
 	@echo "Running all tests (about ten minutes on two cores) ..."
-	@$(KEEP_COMPILED) $(BIN)/pytest -m 'not study' --durations=20
+	@$(BIN)/pytest -m 'not study' --durations=20
 
 # In an environment of its own without torch, browsers and other heavy packages. Tests that need one are skipped.
 test-core: .venv-core/ready
 	@echo "Running the core tests (about two minutes on two cores) ..."
-	@$(KEEP_COMPILED) .venv-core/bin/pytest $(CORE_TESTS)
+	@.venv-core/bin/pytest $(CORE_TESTS)
 
 # Style and types.
 check: .venv/tested

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import sqlite3
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -38,6 +39,8 @@ def pytest_xdist_auto_num_workers() -> int:
     return max(cores, min(cores * 3 // 2, 8, int(gigabytes / 3)))
 
 
+# Tests rewrite modules within a second, which the bytecode of a process that imported one does not notice.
+os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
 # On a busy machine, generating examples may be slow, and a single example may take long.
 settings.register_profile("creval", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("creval")
@@ -132,21 +135,28 @@ def release() -> Path:
 
 @pytest.fixture(scope="session")
 def release_run(release: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run of the release's recorded answers for five models."""
-    run = tmp_path_factory.mktemp("release-run")
-    replay(open_benchmark(release), release / "answer_gpt", run)
-    return run
+    """A run of the release's recorded answers for five models, made once for all workers. Do not write to it."""
+    return make_once(
+        tmp_path_factory, "release-run", lambda run: replay(open_benchmark(release), release / "answer_gpt", run)
+    )
 
 
 @pytest.fixture(scope="session")
 def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The output of `creval demo` with 12 samples, created once for all workers. Do not write to it."""
-    base = tmp_path_factory.getbasetemp()
-    root = base.parent if os.environ.get("PYTEST_XDIST_WORKER") else base
-    with open_lock(root / "demo.lock"):
-        if not (root / "demo" / "report.html").is_file():
-            right("demo", "--out", root / "demo", "--samples", "12")
-    return root / "demo"
+    return make_once(tmp_path_factory, "demo", lambda folder: right("demo", "--out", folder, "--samples", "12"))
+
+
+def make_once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path], object]) -> Path:
+    """Return a folder that the first worker makes and all workers read."""
+    base = factory.getbasetemp()
+    folder = (base.parent if os.environ.get("PYTEST_XDIST_WORKER") else base) / name
+    with open_lock(folder.with_suffix(".lock")):
+        if not folder.with_suffix(".made").exists():
+            shutil.rmtree(folder, ignore_errors=True)  # of a worker that failed
+            make(folder)
+            folder.with_suffix(".made").touch()
+    return folder
 
 
 @contextmanager

@@ -16,6 +16,7 @@ COLUMNS = {
     "complex-edit": dict.fromkeys(("IF", "IP", "PQ", "O"), (*TEN, BETTER)),
     "complex-edit-probability": dict.fromkeys(("IF", "IP", "PQ", "O"), (*TEN, BETTER)),
     "complexbench-edit": {"score": (*PERCENT, BETTER), "L1": (*UNIT, WORSE), "L2": (*UNIT, WORSE)},
+    "complexbench-edit-all-boxes": {"score": (*PERCENT, BETTER), "L1": (*UNIT, WORSE), "L2": (*UNIT, WORSE)},
     "ice-bench": ICE,
     "questions": {"score": (*PERCENT, BETTER)},
     "viescore": dict.fromkeys(("SC", "PQ", "O"), (*TEN, BETTER)),
@@ -28,14 +29,9 @@ COMPOSITES = {
     "complex-edit-probability": {"IF": 1 / 3, "IP": 1 / 3, "PQ": 1 / 3},
 }
 RANKED_BY = {
+    **dict.fromkeys(("complex-edit", "complex-edit-probability", "viescore", "editscore"), "O"),
+    **dict.fromkeys(("complexbench-edit", "complexbench-edit-all-boxes", "ice-bench", "questions"), "score"),
     "creval": "S",
-    "complex-edit": "O",
-    "complex-edit-probability": "O",
-    "complexbench-edit": "score",
-    "ice-bench": "score",
-    "questions": "score",
-    "viescore": "O",
-    "editscore": "O",
     "clip": "CLIP_img",
 }
 RAW_COLUMNS = {

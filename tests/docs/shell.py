@@ -39,7 +39,8 @@ _EDITOR = re.compile(rf"(?P<option>--editor )(?P<name>{'|'.join(_EDITORS)}):(?P<
 _LOCAL_JUDGE = re.compile(r"openai:([^\s@]+)@http://localhost:8000/v1")
 # What needs files from the hub: only its options are parsed.
 NEEDS_HUB = re.compile(
-    r"^get \S+ --out|diffusers:|python:\w+_editor:edit|--protocol clip\b|--metrics AES,IMG|--metric-model"
+    r"^get \S+ --out|diffusers:|python:\w+_editor:edit|tools/run_inference"
+    r"|--protocol clip\b|--metrics AES,IMG|--metric-model"
     r"|measure (aesthetic|clip_\w+|face|imaging|pose|style|subject|text)\b"
 )
 

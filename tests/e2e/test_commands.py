@@ -133,7 +133,7 @@ def test_wrong_input_is_one_error_message(miniature: Path, miniature_run: Path, 
         (("--subset", "paper"), "no subset 'paper'"),
         (("--models", "Keper"), "no model 'Keper'; did you mean 'Keeper'"),
         (("--groups", "open=Keper"), "no model 'Keper'; did you mean 'Keeper'"),
-        (("--groups", "Keeper"), "is in no group"),
+        (("--groups", "Keeper"), "follows no group name"),
         (("--groups", "a=Keeper,b=Keeper"), "each model only once"),
         (("--weights", "IF=1,IF=2"), "has IF twice"),
         (("--by", ""), "--by is empty"),
@@ -222,7 +222,7 @@ def test_analysis_commands(demo: Path, tmp_path: Path) -> None:
         ("items", noisy): "should be reviewed",
         ("sensitivity", pixel): "faithful is best at 4 : 4 : 2",
         ("repeats", noisy, "--error", "2"): "Measurements needed for a variation of 2",
-        ("unchanged", pixel): "left some sources unchanged, lazy: 100.0 %",
+        ("unchanged", pixel): "lazy left sources unchanged: 100.0 %",
     }
     for command, words in said.items():
         assert words in right(*command)

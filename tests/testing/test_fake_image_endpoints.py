@@ -103,7 +103,7 @@ def test_an_image_without_a_source(kind: str) -> None:
 def test_every_fault_is_one_that_editors_know(kind: str, fault: str, tmp_path: Path) -> None:
     server = FakeServer(marked=True, fault_rate=1.0, fault_kinds=(fault,), stall_seconds=5.0)
     with pytest.raises(CallError) as caught:
-        rehearse(kind, server, make_job(tmp_path), timeout=0.3)
+        rehearse(kind, server, make_job(tmp_path), timeout=1.0)
     refused = fault in ("refusal", "content filter")
     assert caught.value.retryable is not refused
     assert (caught.value.kind == "content filter") is refused

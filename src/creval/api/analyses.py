@@ -61,7 +61,7 @@ def corrected_scores(run: Run, card: Scorecard, file: str | Path, resamples: int
 
 
 def published_scores(run: Run, card: Scorecard) -> PublishedScores:
-    """Return the published numbers that belong beside a scorecard."""
+    """Return the published numbers comparable with a scorecard."""
     from creval.analysis.published_scores import find_published_scores
 
     return find_published_scores(run, card)

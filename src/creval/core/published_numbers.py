@@ -155,7 +155,7 @@ def _name_forms(*names: str) -> set[str]:
 
 @cache
 def read_publication(benchmark: str, path: Path) -> Publication:
-    """Read `published.json` (paper, tables, models, notes) and the values in the CSV file beside it."""
+    """Read `published.json` (paper, tables, models, notes) and the values in the CSV file next to it."""
     try:
         content = read_json(path)
         rows = csv.DictReader(read_text(path.with_suffix(".csv")).splitlines())

@@ -1,4 +1,4 @@
-"""Where a benchmark's authors published its release, and how to turn it into the layout that creval reads."""
+"""Address of a benchmark's official release, and its conversion into the layout that creval reads."""
 
 from __future__ import annotations
 

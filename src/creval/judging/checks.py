@@ -10,6 +10,7 @@ from creval.core.edit_record import EditStatus
 from creval.core.errors import CrevalError
 from creval.core.files import is_file
 from creval.core.probe import Question
+from creval.core.rehearsal import has_rehearsal
 from creval.core.scales import get_scale
 from creval.judges.base import Judge
 from creval.judges.judge_spec import judge_identity
@@ -20,6 +21,7 @@ from creval.prompts import Prompt
 from creval.store import RunWriter
 from creval.store.edit_folders import FoundEdits
 from creval.store.manifest import require_same, require_same_run
+from creval.store.provenance import read_provenance
 
 
 def check_inputs(plan: Plan, judges: Sequence[Judge], prompts: Mapping[str, Prompt]) -> None:
@@ -105,6 +107,20 @@ def file_warnings(plan: Plan) -> list[str]:
     dataset = plan.benchmark.dataset
     count = sum(not finding.is_repaired for finding in dataset.issues)
     return [f"{count} problems in the benchmark's files: creval bench {quote(str(dataset.root))}"] if count else []
+
+
+def require_no_mixed_rehearsal(store: RunWriter, found: FoundEdits) -> None:
+    """Refuse to add rehearsed edits to a run with a real model's edits, and the other way round."""
+    stored = read_provenance(store.manifest)
+    rehearsed = {
+        model in provenance and has_rehearsal(provenance[model].editor)
+        for models, provenance in ((store.models, stored), (found.models, found.provenance))
+        for model in models
+    }
+    if len(rehearsed) > 1:
+        raise CrevalError(
+            f"{store.folder}: rehearsed edits and those of real models need separate runs. Give another `run`."
+        )
 
 
 def require_same_judging(

@@ -27,7 +27,13 @@ from creval.judges.judge_spec import (
     open_judges,
     resize_rule,
 )
-from creval.judging.checks import check_inputs, file_warnings, judging_warnings, require_same_judging
+from creval.judging.checks import (
+    check_inputs,
+    file_warnings,
+    judging_warnings,
+    require_no_mixed_rehearsal,
+    require_same_judging,
+)
 from creval.judging.code_changes import CodeChanges
 from creval.judging.measurements import find_pending_measurements, run_measurements
 from creval.judging.metric_models import METRIC_MODELS_KEY, RunMetrics
@@ -165,6 +171,7 @@ class JudgeRun:
     def _require_same_run(self, store: RunWriter) -> None:
         settings = self.settings if self.judges else None
         require_same_judging(store, self._build_manifest(), self.prompts.values(), settings)
+        require_no_mixed_rehearsal(store, self.found_edits)
 
     def run(self, watch: ProgressCallback | None = None) -> JudgeSummary:
         """Ask all unanswered questions, and return a summary."""

@@ -2,10 +2,11 @@
 
 Within each stratum, samples come in random order. The weighted difference of two models' means has the variance
 `v = sum(share² (1 - seen / size) s² / seen)`. The factor in brackets is the finite-population correction. It applies
-only if the claim is about the benchmark's own samples. However the samples are spread over strata, the error of the mean
-divided by `v` behaves like a Brownian motion at the time `1 / v` (its covariance at two looks is the variance at the
-later one). For that, Robbins and Siegmund (1970) give a boundary. The probability that it is ever crossed after a first
-look is exactly the chosen one:
+only if the claim is about the benchmark's own samples.
+
+However the samples are spread over strata, the error of the mean divided by `v` behaves like a Brownian motion at the
+time `1 / v` (the covariance of two looks is the variance at the later one). For a Brownian motion, Robbins and Siegmund
+(1970) give a boundary. The probability that it is ever crossed after a first look is exactly the chosen one:
 
     |error| < sqrt(v (a² + log(time / first time))),    1 - Φ(a) + a φ(a) = risk on one side.
 

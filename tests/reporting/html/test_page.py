@@ -175,6 +175,7 @@ def test_other_models(tmp_path: Path, model: str, words: tuple[str, ...]) -> Non
     assert "No image file is missing." in found.text
 
 
+@pytest.mark.slow
 def test_the_released_answers(release_run: Path) -> None:
     """Five models without images of edits: the page is complete and lists the missing images."""
     with open_run(release_run) as run:

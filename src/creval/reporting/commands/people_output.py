@@ -21,7 +21,7 @@ _ALPHA = Digits(3, 2)
 
 
 def people_output(summaries: Sequence[PeopleSummary], left_out: Mapping[str, tuple[SkippedRows, ...]]) -> CommandOutput:
-    """Return what people said, without any scores to compare it with."""
+    """Return the output about human ratings alone, without scores to compare with."""
     return CommandOutput(
         list(people_sentences(summaries)),
         [people_table(summary) for summary in summaries],
@@ -31,7 +31,7 @@ def people_output(summaries: Sequence[PeopleSummary], left_out: Mapping[str, tup
 
 
 def people_sentences(summaries: Sequence[PeopleSummary]) -> Iterator[str]:
-    """Yield which models people tell apart, for each metric."""
+    """Yield a sentence per metric on the models that differ significantly."""
     for summary in summaries:
         metric = escape_control(summary.metric)
         if summary.card is not None:
@@ -102,18 +102,18 @@ def _mean_rows(summary: PeopleSummary) -> Iterator[Row]:
 
 
 def people_notes(summaries: Sequence[PeopleSummary]) -> Iterator[str]:
-    """Yield what the numbers rest on."""
+    """Yield notes on how the numbers are computed."""
     if any(summary.card is not None for summary in summaries):
         yield (
-            "People's means: of the mean rating of each edit, with 95 % intervals over samples. Percent: of the way "
-            "from the lowest to the highest rating."
+            "People's means: the mean over edits of their mean ratings, with 95 % intervals over samples. In percent, "
+            "the lowest rating is 0 and the highest is 100."
         )
     if any(summary.card is not None and summary.scale is None for summary in summaries):
         yield "The ratings have several scales, so their means are in percent only."
     if any(summary.win_rates is not None for summary in summaries):
         yield (
-            "Won: share of comparisons, ties as half, with 95 % intervals over samples. Bradley-Terry: 400 Elo points "
-            "are odds of 10 to 1; the mean is 0."
+            "Won: share of comparisons, with ties as half, and 95 % intervals over samples. Bradley-Terry: a "
+            "difference of 400 Elo points means odds of 10 to 1; the mean over models is 0."
         )
 
 

@@ -83,10 +83,10 @@ def _difference_sentence(names: tuple[str, str], found: Sequence[Difference | No
     ahead = sum((apart.value or 0) > 0 for apart in decided)
     count = pluralise(len(found), "source")
     if not decided:
-        return f"None of {count} decides between {names[0]} and {names[1]}."
+        return f"In none of {count} is the difference between {names[0]} and {names[1]} significant."
     wins = [(name, n) for name, n in ((names[0], ahead), (names[1], len(decided) - ahead)) if n]
     parts = " and ".join(f"{name} is better in {n}" for name, n in wins)
-    text = f"{len(decided)} of {count} {'decides' if len(decided) == 1 else 'decide'}: {parts}."
+    text = f"In {len(decided)} of {count} the difference is significant: {parts}."
     return f"{text} The sources contradict each other." if len(wins) > 1 else text
 
 

@@ -95,7 +95,7 @@ def _panels(contents: BenchmarkContents) -> list[_Panel]:
 
 
 def _arrange(panels: Sequence[_Panel]) -> list[list[_Panel]]:
-    """Return rows of panels: two beside each other, unless one is wide."""
+    """Return rows of panels: two side by side, unless one is wide."""
     rows: list[list[_Panel]] = []
     for panel in panels:
         if rows and len(rows[-1]) == 1 and not panel.is_wide and not rows[-1][0].is_wide:
