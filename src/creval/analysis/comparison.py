@@ -111,12 +111,13 @@ def _count_evidence(pair: ScoreTable, level: Level, group: int, column: str) -> 
         finer = pair.schema.find_level(level.difference_of[0])
         two = (finer.groups.index(name) for name in level.difference_of[1:])
         return min(_count_evidence(pair, finer, at, column) for at in two)
-    if level.groups_sub_scores:
-        here = pair.sub_scores[level.name].counts[0, :, group] > 0
+    part = pair.sub_scores[level.name] if level.groups_sub_scores else None
+    if part is not None:
+        here = part.counts[0, :, group] > 0
     else:
         here = pair_evidence(pair)[0] & pair.group_mask(level.name, group)[:, None]
     here = here[:, pair.schema.component_indices(column)]
-    return int(here.sum(axis=0).min()), int(pair.count_clusters(here).min())
+    return int(here.sum(axis=0).min()), int(pair.count_clusters(here, None if part is None else part.samples).min())
 
 
 def _largest_gaps(run: Run, pair: ScoreTable, strict: bool, top: int) -> list[SampleGap]:

@@ -32,7 +32,10 @@ def aggregate(table: ScoreTable, strata: Sequence[Integers], counts: Floats) -> 
     here = ~np.isnan(table.values)
     sums = _stratum_sums(np.where(here, table.values, 0.0), strata, counts)
     sizes = _stratum_sums(here.astype(np.float64), strata, counts)
-    values = {name: _sub_score_means(counts, part.sums, part.counts) for name, part in table.sub_scores.items()}
+    values = {
+        name: _sub_score_means(counts[:, part.samples], part.sums, part.counts)
+        for name, part in table.sub_scores.items()
+    }
     drawn = np.stack([counts[:, part].sum(axis=1) for part in strata], axis=1)
     found = _level_values(table, strata, drawn, sums, sizes, values)
     earned = table.supported
@@ -73,7 +76,7 @@ def _strata_in_group(table: ScoreTable, level: Level, group: int, strata: Sequen
 def _sub_score_means(counts: Floats, sums: Floats, sizes: Floats) -> Floats:
     """Return the means of sub-scores, with the axes draw, group, model and metric."""
     models, samples, groups, metrics = sums.shape
-    flat = (source.transpose(1, 2, 0, 3).reshape(samples, -1) for source in (sums, sizes))
+    flat = (source.transpose(1, 2, 0, 3).reshape(samples, groups * models * metrics) for source in (sums, sizes))
     return divide(*((counts @ source).reshape(len(counts), groups, models, metrics) for source in flat))
 
 

@@ -358,7 +358,7 @@ def _count_by_group(table: ScoreTable, level: Level, what: str) -> Integers:
     if level.groups_sub_scores:
         part = table.sub_scores[level.name]
         if what == "there":
-            sums = table.count_clusters((part.counts > 0).transpose(2, 0, 1, 3))
+            sums = table.count_clusters((part.counts > 0).transpose(2, 0, 1, 3), part.samples)
         else:
             sums = getattr(part, what).sum(axis=1, dtype=np.int64).transpose(1, 0, 2)
     else:

@@ -88,7 +88,7 @@ def card_of(published: Published) -> Scorecard:
     values = np.array([[published[n][:3], published[n][4:7]] for n in models])
     total = np.ones(values.shape, dtype=np.int64)
     made = ScoreTable(
-        schema=ComplexEdit.schema.with_levels(LEVELS),
+        schema=replace(ComplexEdit.schema, levels=LEVELS),
         models=models,
         samples=("C1/0", "C8/0"),
         groups={"complexity": np.array([0, 7])},
@@ -145,7 +145,7 @@ def many(models: int = 2, images: int = 12) -> ScoreTable:
     values = np.repeat(each, 8, axis=2).reshape(models, -1, 3)
     total = np.ones(values.shape, dtype=np.int64)
     return ScoreTable(
-        schema=ComplexEdit.schema.with_levels(LEVELS),
+        schema=replace(ComplexEdit.schema, levels=LEVELS),
         models=tuple("ABCDEF"[:models]),
         samples=tuple(f"C{c}/{n}" for n in range(images) for c in range(1, 9)),
         groups={"complexity": np.tile(np.arange(8), images)},
