@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 REHEARSAL_PREFIX = "rehearsal:"
+REHEARSAL_SUFFIX = "+rehearsal"
+"""The end of the name of a model whose edits the rehearsal server made."""
 
 
 def has_rehearsal(name: str) -> bool:
