@@ -92,3 +92,10 @@ def test_scores_show_that_a_model_was_rehearsed(url: str, miniature: Path, tmp_p
     assert judged.returncode == 0, judged.stderr
     scores = json.loads(creval("score", tmp_path / "run", "--json").stdout)
     assert list(scores["models"]) == ["flux-kontext-pro+rehearsal"]
+    for command, *more in (
+        ("rename", "flux-kontext-pro+rehearsal", "flux"),
+        ("score", "--label", "flux-kontext-pro+rehearsal=flux"),
+    ):
+        changed = creval(command, tmp_path / "run", *more)
+        assert changed.returncode == 2
+        assert "are a rehearsal. Give a name that ends with +rehearsal" in changed.stderr.replace("\n", " ")
