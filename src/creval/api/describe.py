@@ -9,7 +9,7 @@ from creval.api.inputs import BenchmarkLike, as_benchmark
 
 
 def describe_benchmark(bench: BenchmarkLike, plot: str | Path | None = None) -> BenchmarkContents:
-    """Return the contents of a benchmark as counts, and its problems. `as_json()` has all of them.
+    """Return the contents of a benchmark as counts, and its problems. `as_json()` returns all of it.
 
     `plot` is a file (.svg, .png or .pdf) for the distribution plot, which
     `creval.reporting.plots.distribution(contents)` returns as a figure.

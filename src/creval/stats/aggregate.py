@@ -1,6 +1,7 @@
 """Aggregation from samples to groups: means of samples, means of groups, and the composite.
 
-One function computes the scores themselves and every resample of them, because means depend only on weighted sums.
+The scores and all bootstrap resamples are computed by the same function: a resample only changes how often each
+sample counts in the weighted sums.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from creval.stats.score_table import Floats, Integers, ScoreTable, add_composite
 
 
 def build_strata(table: ScoreTable) -> list[Integers]:
-    """Return indices of samples, split so that every group of the schema is a union of strata."""
+    """Return strata (arrays of indices of samples), so that every group of the schema is a union of strata."""
     keys = np.stack([*table.groups.values(), np.zeros(len(table.samples), dtype=np.int64)])
     _, part = np.unique(keys, axis=1, return_inverse=True)
     part = part.reshape(-1)
@@ -25,7 +26,8 @@ def aggregate(table: ScoreTable, strata: Sequence[Integers], counts: Floats) -> 
     """Return the values of each level, with samples weighted by `counts` (axes draw, sample).
 
     The result has, for each level, the axes draw, group, model, column: the metrics and the composite. A group has
-    no value (NaN) for a model that supports none of its samples; otherwise unsupported samples count, too.
+    no value (NaN) for a model that supports none of its samples; if it supports any of
+    them, its unsupported samples count, too.
     """
     here = ~np.isnan(table.values)
     sums = _stratum_sums(np.where(here, table.values, 0.0), strata, counts)
@@ -104,7 +106,10 @@ def _level_values(
 
 
 def _draw_frequency(table: ScoreTable, level: Level, strata: Sequence[Integers], drawn: Floats) -> Floats:
-    """Return how often each group was drawn: once, unless its samples are drawn together with those of other groups."""
+    """Return how often each group was drawn.
+
+    This is 1 unless a bootstrap stratum contains samples of several groups.
+    """
     found = np.ones((len(drawn), len(level.groups)))
     for group in range(len(level.groups)):
         inside = _strata_in_group(table, level, group, strata)
@@ -161,7 +166,7 @@ def _group_stratum_weights(
 
 
 def nan_mean(values: Floats, axis: int) -> Floats:
-    """Return the mean over an axis, ignoring NaN; NaN without values."""
+    """Return the mean over an axis, ignoring NaN. NaN if there are no values."""
     here = ~np.isnan(values)
     return divide(np.where(here, values, 0.0).sum(axis=axis), here.sum(axis=axis))
 

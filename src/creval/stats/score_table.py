@@ -22,13 +22,14 @@ class ScoreTable:
     """Scores of each model on each sample.
 
     - `values`, `scored` and `total` have the axes model, sample, metric; a missing value is NaN.
-    - `groups` has, for each level that groups samples, the index of each sample's group, or -1.
-    - `unanswered` and `unasked` count, by model, the probes that got no answer, and those that were never asked.
-    - `unsupported` counts, by model, the samples that it cannot edit and that count in the score. They have a value
-      and a `total` of 0.
+    - `groups` has, for each level that groups samples, the index of each sample's group, or -1 if it
+      is in none.
+    - `unanswered` and `unasked` count, by model, the questions that got no answer, and those that
+      were never asked.
+    - `unsupported` counts, by model, the samples that it does not support. They have a value and a `total` of 0.
     - `sub_scores` has the levels that group parts of samples.
-    - `clusters` has the index of each sample's source. Samples of one source are not independent: they are
-      resampled together.
+    - `clusters` has an index for each sample that is the same for samples of one source image. These samples are not
+      independent, so they are resampled together.
     - `missing` is the policy for samples without an edit.
     - `sample_count_before_common`, if set, is the number of samples before the restriction to those that all models
       have a score for.
@@ -53,7 +54,7 @@ class ScoreTable:
 
     @property
     def supported(self) -> NDArray[np.bool_]:
-        """Mask of values of supported samples. Unsupported samples count in the score, but are no evidence."""
+        """Mask of the values of supported samples. Unsupported samples count in the score, but not as evidence."""
         found: NDArray[np.bool_] = ~np.isnan(self.values) & (self.total > 0)
         return found
 
@@ -98,7 +99,7 @@ class ScoreTable:
         return inside
 
     def count_clusters(self, present: NDArray[np.bool_], samples: Integers | None = None) -> Integers:
-        """Count the clusters with a present sample. The count replaces the axis of samples, the last but one.
+        """Count the clusters with a present sample. The count replaces the axis of samples (the second-last).
 
         `samples` has the positions of the samples on this axis. The default is all samples.
         """
@@ -109,9 +110,9 @@ class ScoreTable:
         return found
 
     def distinct_groups(self) -> dict[str, list[str]]:
-        """Return the groups of each level, without those that hold the same samples as another.
+        """Return the groups of each level, without groups that have the same samples as another group.
 
-        A group that is a single finer group stays only at the coarsest level.
+        Of groups at several levels with the same samples, only the one at the coarsest level stays.
         """
         coarsest = next((level.name for level in self.schema.levels if level.groups_samples), "")
         found: dict[str, list[str]] = {}

@@ -4,7 +4,7 @@ IF and IP are rated in one call with reasoning that shows source, edit and instr
 without reasoning. Each score is the mean of K measurements (`--repeat K`, 20 in the paper). O = (IF + IP + PQ) / 3 is
 reported for each complexity C1 .. C8, and as the difference C8 - C1. Operations and their categories group the samples
 of C1, whose instructions have exactly one operation. The variant with token probabilities asks a
-yes/no question per score: 10 * P(yes) / (P(yes) + P(no)).
+yes/no question for each score, which is 10 * P(yes) / (P(yes) + P(no)).
 """
 
 from __future__ import annotations
