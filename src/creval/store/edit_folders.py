@@ -17,14 +17,13 @@ from creval.core.errors import CrevalError
 from creval.core.filenames import parse_edit_filename
 from creval.core.files import list_files, replace_lone_surrogates
 from creval.core.images import check_header, missing_image_reason
-from creval.core.rehearsal import has_rehearsal
+from creval.core.rehearsal import REHEARSAL_SUFFIX, has_rehearsal
 from creval.core.sample import Sample
 from creval.store.connection import UnusableDatabaseError
 from creval.store.lineage import with_ancestors
 from creval.store.lookup import RunLookup
 from creval.store.provenance import CallCosts, EditProvenance, read_call_costs
 
-_REHEARSAL_SUFFIX = "+rehearsal"
 _MAX_FOLDERS = 50  # listed in an error
 # HEIC cannot be opened, but listing it gives a clear error instead of a missing edit.
 _IMAGE_SUFFIXES = frozenset(
@@ -100,7 +99,7 @@ def find_edits(
         known = read_folder_metadata(folder, name, samples)
         known = known._replace(edits={**known.edits, **said})
         rehearsals.append(known.is_rehearsal)
-        name = f"{name}{_REHEARSAL_SUFFIX}" if known.is_rehearsal else name
+        name = f"{name}{REHEARSAL_SUFFIX}" if known.is_rehearsal else name
         inside = _match_images(
             folder,
             stems,
@@ -219,7 +218,7 @@ def read_folder_metadata(folder: Path, model: str, samples: Sequence[Sample]) ->
     several = manifest.get("draws", 1) > 1  # otherwise other draws are candidates
     whole = [edit for key, edit in edits.items() if bool(key.draw) == several and key.sample in names]
     picking = sum((read_call_costs(part) for part in sorted((folder / SELECTION_FOLDER).glob("*/run"))), CallCosts())
-    model = f"{model}{_REHEARSAL_SUFFIX}" if has_rehearsal(str(manifest[EDITOR_KEY])) else model
+    model = f"{model}{REHEARSAL_SUFFIX}" if has_rehearsal(str(manifest[EDITOR_KEY])) else model
     maker = EditProvenance(
         str(manifest[EDITOR_KEY]),
         str(manifest.get("strategy", "direct")),

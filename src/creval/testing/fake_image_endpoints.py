@@ -33,7 +33,7 @@ STRIPE_TEXT = "REHEARSAL"
 # Any of the versions in the providers' addresses, so that one address works for all of them.
 _VERSION = "/{version:v1|v1beta|api/v1|api/v3}"
 _DASHSCOPE_PATH = f"{_VERSION}/services/aigc/multimodal-generation/generation"
-_KEPT_RESULTS = 1000  # images that can still be downloaded
+_KEPT_RESULTS = 100  # images that can still be downloaded
 _REFUSED_TASK = "refused"
 _DEFAULT_SIZE = (1024, 1024)
 _MAX_SIDE = 4096

@@ -135,7 +135,20 @@ class Snapshot:
         if not level.groups_sub_scores:
             return sample.tags.get(level.name, "")
         step = getattr(item.probe, "step", None)
-        return sample.steps[step].kind if step is not None and step < len(sample.steps) else ""
+        if step is None:
+            return self._groups_of_all_parts.get((level.name, item.sample, item.probe.metric), "")
+        return sample.steps[step].kind if step < len(sample.steps) else ""
+
+    @cached_property
+    def _groups_of_all_parts(self) -> Mapping[tuple[str, str, str], str]:
+        """Group of a sample's parts by level, sample and metric, if all of them are in one group."""
+        groups: dict[tuple[str, str, str], set[str]] = {}
+        for name, sample in self.samples.items():
+            probes = [self.items[at].probe for at in self.item_ranges[name]]
+            for level, parts in self.protocol.sub_scores(sample, probes, {}).items():
+                for part in parts:
+                    groups.setdefault((level, name, part.metric), set()).add(part.group)
+        return {key: next(iter(found)) for key, found in groups.items() if len(found) == 1}
 
     @cached_property
     def metrics(self) -> tuple[str, ...]:
