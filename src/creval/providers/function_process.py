@@ -275,7 +275,10 @@ async def _serve_coroutine(function: Callable[..., Any], requests: IO[bytes], re
 
 
 def _receive(requests: IO[bytes], put: Callable[[Any], None]) -> None:
-    """Pass on requests. When standard input ends, exit the process even if the function is busy."""
+    """Pass requests from creval to `put`.
+
+    When the input ends, the process exits, even if the function is busy.
+    """
     with contextlib.suppress(EOFError, OSError, pickle.UnpicklingError):
         while True:
             put(pickle.load(requests))  # noqa: S301 (from creval)

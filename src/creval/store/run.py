@@ -306,7 +306,7 @@ class Run:
                 yield row
 
     def image_metrics(self) -> list[str]:
-        """Return the names of the image metrics with values, including their models."""
+        """Return the names of the image metrics that have values. A name includes the model that the metric uses."""
         voices = voices_with_values(self._connection)
         return [name.removeprefix(METRIC_VOICE_PREFIX) for name in voices if name.startswith(METRIC_VOICE_PREFIX)]
 
@@ -376,7 +376,11 @@ class Run:
         )
 
     def resolve_image(self, image: Path) -> Path:
-        """Return an image's path. A relative path may start at the working directory in which it was judged."""
+        """Return an image's path.
+
+        A relative path is also looked up in the folders of edits and their parents, because one of them may have been
+        the working directory when the image was judged.
+        """
         if image.is_absolute():
             return image
         for folder in map(Path, self.manifest.get("edits_folders", ())):

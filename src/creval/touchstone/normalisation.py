@@ -167,7 +167,10 @@ def apply_style_colours(colours: Pixels, style: str) -> Pixels:
 
 @lru_cache(maxsize=5)
 def _styled_backdrops(style: str) -> tuple[list[tuple[str, str]], Pixels]:
-    """Return all backdrops in a style, as names and means over 8 x 8 pixels."""
+    """Return the names of all backdrops, and their images in a style.
+
+    The images are means over 8 x 8 pixels.
+    """
     coloured = style not in COLOURLESS_STYLES
     tints = list(COLOURS) if coloured else ["yellow", "blue"]
     names = [(background, tint) for background in BACKGROUNDS for tint in tints]

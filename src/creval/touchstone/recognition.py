@@ -220,7 +220,7 @@ def _read_banner(observed: NormalisedImage) -> str:
 
 @lru_cache(maxsize=24)
 def _small_object_references(style: str, across: int, down: int) -> tuple[Pixels, Mask]:
-    """Return all small objects in all colours and their masks, at an offset in a window."""
+    """Return all small objects in all colours, drawn at an offset in a window, and their masks."""
     drawn, masks = [], []
     for kind, colour in product(SMALL_KINDS, COLOURS):
         thing, alpha = _draw_in_window(draw_sprite(kind, colour, SMALL_SIZE // 2, reduction=2), across, down, style)
@@ -353,7 +353,7 @@ def _subject_references(kind: str, size: int, style: str, across: int, down: int
 def _extra_references(
     extra: str, kind: str, size: int, style: str, across: int, down: int
 ) -> tuple[Pixels, Mask, int, int]:
-    """Return an extra in all colours, its mask, and how far it extends to the left and top of the subject's square.
+    """Return an extra in all colours, its mask, and how far it extends beyond the left and top of the subject's square.
 
     `across` and `down` are the offset of the square from the border of a block.
     """
@@ -486,7 +486,7 @@ class _SubjectAnalyser:
     def _pixel_errors(
         self, drawn: Pixels, mask: Mask, left: int, top: int, *, step: int = 1, hidden: Mask | None = None
     ) -> Pixels:
-        """Return the errors of several drawn windows, per pixel of a mask."""
+        """Return by how much each of several drawn windows differs from the image, at the visible pixels of a mask."""
         high, wide = mask.shape
         rows, columns = np.arange(high) * step + top, np.arange(wide) * step + left
         inside = ((rows >= 0) & (rows < HALF_SIDE))[:, None] & ((columns >= 0) & (columns < HALF_SIDE))

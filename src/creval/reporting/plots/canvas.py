@@ -88,7 +88,10 @@ _FALLBACK_FONTS = (
 
 @contextmanager
 def plot_style() -> Iterator[None]:
-    """Context with the style of all plots. Characters missing from all fonts are drawn as boxes without a warning."""
+    """Context manager that applies the style of all plots.
+
+    Characters missing from all fonts are drawn as boxes without a warning.
+    """
     from matplotlib import font_manager, rc_context
 
     there = set(font_manager.get_font_names())

@@ -100,7 +100,7 @@ def _parse_weight(given: str) -> str:
     try:
         return f"{float(given):g}"
     except ValueError as error:
-        raise CrevalError(f"a weight is a number, not {given!r}.") from error
+        raise CrevalError(f"the weight must be a number, not {given!r}.") from error
 
 
 def filterable_groups(snapshot: Snapshot) -> dict[str, tuple[Level, str]]:
