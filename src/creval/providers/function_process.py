@@ -40,7 +40,7 @@ _EXIT_SECONDS = 2.0  # seconds that a process has to exit after SIGTERM
 
 
 class _Loaded(NamedTuple):
-    """The description of an imported function, sent by its process."""
+    """The description of a function, which the function's process sends after importing it."""
 
     signature: FunctionSignature
     digests: dict[str, str]

@@ -35,7 +35,7 @@ class ExplanationRow(NamedTuple):
 
 
 class RunLookup(Run):
-    """A run with fast lookup of single rows by indexes of the database."""
+    """A run with fast lookup of single rows, which uses the indexes of the database."""
 
     def all_edits(self) -> Iterator[Edit]:
         """Return all stored edits."""

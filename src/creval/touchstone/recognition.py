@@ -291,9 +291,9 @@ def _subject_origin(size: str, x: int) -> tuple[int, int]:
 
 @lru_cache(maxsize=100)
 def _subject_templates(size: str, across: int, down: int, style: str) -> tuple[Pixels, Pixels]:
-    """Return the lines and masks of all kinds of subjects at a quarter of the size, at an offset in a window.
+    """Return the lines and masks of all kinds of subjects, at a quarter of the full size.
 
-    Lines have mean 0 and norm 1.
+    They are placed at an offset in a window. Lines have mean 0 and norm 1.
     """
     side = -(-(SIZES[size] // 2 + BLOCK_SIDE) // BLOCK_SIDE) * BLOCK_SIDE
     lines, places = [], []
@@ -382,7 +382,7 @@ def _sash_references(kind: str, size: int, style: str, across: int, down: int) -
 
 
 def _blocks_around(start: int, stop: int) -> slice:
-    """Return the range extended to whole blocks, clipped to the image."""
+    """Return a range of pixels extended to whole blocks, clipped to the image."""
     return slice(max(0, start // BLOCK_SIDE * BLOCK_SIDE), min(HALF_SIDE, -(-stop // BLOCK_SIDE) * BLOCK_SIDE))
 
 
@@ -578,7 +578,7 @@ class _SubjectAnalyser:
         return scene
 
     def _draw_window(self, scene: Scene, seed: int, reduction: int = 2) -> Image.Image:
-        """Draw the window around the subject, without a style and without objects in front."""
+        """Draw the part of the scene around the subject, without a style and without objects in front."""
         image = draw_stage(scene, np.random.default_rng(seed), reduction, self.x)
         rows, columns = self.window
         edges = (columns.start, rows.start, columns.stop, rows.stop)
