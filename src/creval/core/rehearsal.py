@@ -1,4 +1,4 @@
-"""Names of judges and editors that are creval's rehearsal server (`creval fake-server`)."""
+"""Recognises judges and editors that are creval's rehearsal server (`creval fake-server`) by their names."""
 
 from __future__ import annotations
 
