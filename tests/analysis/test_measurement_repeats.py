@@ -68,5 +68,5 @@ def test_the_standard_deviation_of_two_measurements_is_unbiased(samples: int, tm
 
 
 def test_one_measurement_is_refused(small_run: Run) -> None:
-    with pytest.raises(CrevalError, match="measured only once"):
+    with pytest.raises(CrevalError, match="asked only once"):
         measure_repeat_variation(small_run)

@@ -59,7 +59,9 @@ def test_an_estimate_in_one_line() -> None:
 
 def test_thinking_is_counted_and_marked_as_a_guess(capsys: pytest.CaptureFixture[str]) -> None:
     estimate_output.print_estimates([judge(judge="openai:gpt-5", thinking=600)], 16, json=False)
-    assert "openai:gpt-5 thinks before it answers: 600 tokens per call are a guess" in capsys.readouterr().err
+    assert (
+        "openai:gpt-5 reasons before it answers: 600 reasoning tokens per call are a guess" in capsys.readouterr().err
+    )
     assert "tokens (thinking is a guess)" in estimate_output.format_estimates([judge(thinking=600)])
     assert "thinking" not in estimate_output.format_estimates([judge()])
     estimate_output.print_estimates([judge(thinking=600), judge()], 16, json=True)

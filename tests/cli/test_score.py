@@ -76,7 +76,7 @@ def test_given_options_override_saved_ones() -> None:
     given = resolve_options({"subset": "all", "missing": "exclude", "models": ("B",), "strict": True}, manifest)
     assert given == {"subset": None, "missing": "exclude", "models": ("B",), "weights": None, "strict": True}
     assert choice_to_save({"subset": "paper", "missing": None}, {"protocol": "creval"}) == {"subset": "paper"}
-    with pytest.raises(CrevalError, match="omit the others"):
+    with pytest.raises(CrevalError, match="`strict` and `common_samples`: omit them"):
         choice_to_save({"strict": True}, {"protocol": "creval"})
 
 

@@ -70,7 +70,7 @@ def test_lines_of_json_keep_their_values(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        ("id,ID\na,b\n", "the column 'id' twice"),
+        ("id,ID\na,b\n", "two columns named 'id'"),
         (",".join(f"c{n}" for n in range(MAX_COLUMNS + 1)), f"at most {MAX_COLUMNS} are allowed"),
         ('"id,a\n', "cannot be read as CSV"),
     ],

@@ -163,7 +163,7 @@ def test_a_missing_file_is_named(hub: Server, tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("hub")
 def test_a_missing_release_is_named(tmp_path: Path) -> None:
-    with pytest.raises(MissingError, match=r"huggingface\.co/datasets/people/bench has no data/\* at v9"):
+    with pytest.raises(MissingError, match=r"huggingface\.co/datasets/people/bench has no data/\* at revision v9"):
         download_release(SOURCE, tmp_path / "new", revision="v9")
     assert not (tmp_path / "new").exists()
 
@@ -197,7 +197,7 @@ def test_a_dry_run_writes_nothing(tmp_path: Path) -> None:
 def test_existing_files_of_others_are_not_overwritten(tmp_path: Path) -> None:
     (tmp_path / "data").mkdir()
     (tmp_path / "data/a.json").write_bytes(b"mine")
-    with pytest.raises(CrevalError, match=r"a\.json exists with other content"):
+    with pytest.raises(CrevalError, match=r"a\.json exists with different content"):
         download_release(SOURCE, tmp_path)
     assert (tmp_path / "data/a.json").read_bytes() == b"mine"
 
@@ -344,7 +344,7 @@ def test_a_missing_commit_of_github_is_named(github: tuple[Server, GithubReposit
 @pytest.mark.usefixtures("hub")
 def test_another_release_in_the_folder_is_refused(tmp_path: Path) -> None:
     download_release(SOURCE, tmp_path)
-    with pytest.raises(CrevalError, match=r"contains https://huggingface\.co/datasets/people/bench"):
+    with pytest.raises(CrevalError, match=r"contains a download of https://huggingface\.co/datasets/people/bench"):
         download_release(CREVAL, tmp_path)
 
 

@@ -101,6 +101,6 @@ def test_existing_files_are_kept(folder: Path) -> None:
     assert (found.path, found.size, found.sha256) == ("a", 1, sha256(b"1"))
     assert unpacked(archive, folder) == ["a", "b/c"]
     (folder / "a").write_text("mine")
-    with pytest.raises(CrevalError, match="exists with other content"):
+    with pytest.raises(CrevalError, match="exists with different content"):
         unpacked(archive, folder)
     assert (folder / "a").read_text() == "mine"

@@ -39,7 +39,7 @@ NOT_COMPARED = {
 }
 ADDED = {
     *("wins_decided", "answers.csv", "answers.parquet", "instruction_words", "questions_per_sample", "steps"),
-    *("said", "differences", "duplicates", "hashes.json", "examples", "types"),
+    *("said", "differences", "duplicates", "hashes.json", "examples", "types", "operations", "operation_categories"),
 }
 """Keys and files that newer versions add."""
 

@@ -133,7 +133,7 @@ def test_wrong_input_is_one_error_message(miniature: Path, miniature_run: Path, 
         (("--subset", "paper"), "no subset 'paper'"),
         (("--models", "Keper"), "no model 'Keper'; did you mean 'Keeper'"),
         (("--groups", "open=Keper"), "no model 'Keper'; did you mean 'Keeper'"),
-        (("--groups", "Keeper"), "is in no group"),
+        (("--groups", "Keeper"), "follows no group name"),
         (("--groups", "a=Keeper,b=Keeper"), "each model only once"),
         (("--weights", "IF=1,IF=2"), "has IF twice"),
         (("--by", ""), "--by is empty"),
@@ -222,7 +222,7 @@ def test_analysis_commands(demo: Path, tmp_path: Path) -> None:
         ("items", noisy): "should be reviewed",
         ("sensitivity", pixel): "faithful is best at 4 : 4 : 2",
         ("repeats", noisy, "--error", "2"): "Measurements needed for a variation of 2",
-        ("unchanged", pixel): "left some sources unchanged, lazy: 100.0 %",
+        ("unchanged", pixel): "lazy left sources unchanged: 100.0 %",
     }
     for command, words in said.items():
         assert words in right(*command)
@@ -241,7 +241,7 @@ def test_analysis_commands(demo: Path, tmp_path: Path) -> None:
     drawn = ("plot", pixel, "weights", "--human", tmp_path / "human.csv", "--out")
     right(*drawn, tmp_path / "weights.svg")
     assert "people's overall" in (tmp_path / "weights.svg").read_text()
-    assert "are for weights only" in wrong("plot", pixel, "plane", *drawn[3:], tmp_path / "x.svg")
+    assert "are only for a plot of the kind weights" in wrong("plot", pixel, "plane", *drawn[3:], tmp_path / "x.svg")
     between = ("agree", pixel, "--human", tmp_path / "human.csv", "--by", "category")
     assert "a and b agree on 0.0 % of 36 questions (Krippendorff's alpha -0.04" in right(*between)
     assert parsed(*between, "--distance", "ordinal")["distance"] == "ordinal"
@@ -266,7 +266,7 @@ def test_analysis_commands(demo: Path, tmp_path: Path) -> None:
     assert found["answers"]["lazy"]["answered"] > 0
     assert "agreement needs at least two judges or repeats" in wrong("agree", pixel)
     assert "no level 'dimenson'; did you mean 'dimension'" in wrong("agree", pixel, noisy, "--by", "dimenson")
-    assert "measured only once" in wrong("repeats", pixel)
+    assert "asked only once" in wrong("repeats", pixel)
 
 
 def test_calibrate_and_correct(demo: Path, tmp_path: Path) -> None:

@@ -64,7 +64,7 @@ def test_impossible_plots_are_errors(miniature_run: Path, tmp_path: Path) -> Non
     assert "--repeat" in said("repeats", "--out", str(out))
     assert "no level `complexity`" in said("complexity", "--out", str(out))
     assert "--level is for" in said("plane", "--level", "category", "--out", str(out))
-    assert "a plane has two" in said("plane", "--metrics", "IF", "--out", str(out))
+    assert "kind plane takes two metrics" in said("plane", "--metrics", "IF", "--out", str(out))
     assert "--metrics is not for" in said("cost", "--metrics", "IF", "--out", str(out))
     assert "Only --seed" in said("repeats", "--models", "Keeper", "--out", str(out))
     assert not out.exists()

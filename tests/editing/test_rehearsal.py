@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from creval.analysis.published_scores import publications
 from creval.editors.editor_spec import EDITOR_PROVIDERS
 from creval.editors.remote.base import RemoteEditor
 from creval.store.readonly import read_stored_manifest
@@ -62,6 +63,23 @@ def test_a_folder_has_rehearsed_or_real_edits_only(url: str, miniature: Path, tm
     assert "rehearsed was created by creval's rehearsal server" in judged.stderr.replace("\n", " ")
     assert not (tmp_path / "run").exists()
 
+    def judge(edits: Path) -> tuple[int, str]:
+        given = ("--judge", f"rehearsal:m@{url}", "--run", tmp_path / "run", "--limit", "2")
+        done = creval("judge", miniature, "--edits", edits, *given)
+        return done.returncode, done.stderr.replace("\n", " ")
+
+    assert judge(both[0])[0] == 0
+    status, said = judge(both[1])
+    assert status == 2
+    assert "rehearsed edits and those of real models need separate runs" in said
+    assert judge(both[0])[0] == 0, "the run can be continued"
+
+
+def test_a_rehearsed_model_is_not_set_beside_published_numbers() -> None:
+    publication = publications()["creval"]
+    assert publication.find_model("gpt-image-1") == "GPT-Image-1"
+    assert publication.find_model("gpt-image-1+rehearsal") is None
+
 
 def test_scores_show_that_a_model_was_rehearsed(url: str, miniature: Path, tmp_path: Path) -> None:
     editor, judge = f"rehearsal:bfl:flux-kontext-pro@{url}", f"rehearsal:m@{url}"
@@ -74,3 +92,10 @@ def test_scores_show_that_a_model_was_rehearsed(url: str, miniature: Path, tmp_p
     assert judged.returncode == 0, judged.stderr
     scores = json.loads(creval("score", tmp_path / "run", "--json").stdout)
     assert list(scores["models"]) == ["flux-kontext-pro+rehearsal"]
+    for command, *more in (
+        ("rename", "flux-kontext-pro+rehearsal", "flux"),
+        ("score", "--label", "flux-kontext-pro+rehearsal=flux"),
+    ):
+        changed = creval(command, tmp_path / "run", *more)
+        assert changed.returncode == 2
+        assert "are a rehearsal. Give a name that ends with +rehearsal" in changed.stderr.replace("\n", " ")

@@ -68,7 +68,7 @@ def test_folders_without_answers_are_refused(tmp_path: Path) -> None:
     with pytest.raises(CrevalError, match="a folder for each metric"):
         find_recorded_answers(tmp_path, ["IF"], ["a"])
     (tmp_path / "IF").mkdir()
-    with pytest.raises(CrevalError, match="holds no answers"):
+    with pytest.raises(CrevalError, match="contains no answers"):
         find_recorded_answers(tmp_path, ["IF"], ["a"])
     put(tmp_path, "IF/A/other.json", "{}")
     with pytest.raises(CrevalError, match="no file of model 'A'"):
@@ -98,8 +98,8 @@ def test_the_scripts_marks_for_no_answer_are_not_answers(tmp_path: Path) -> None
         (parsed(error="the call failed"), "the call failed"),
         ('{"questions": [', "not valid JSON"),
         ("", "not valid JSON"),
-        ("null", "holds no answers"),
-        ("{}", "holds no answers"),
+        ("null", "contains no answers"),
+        ("{}", "contains no answers"),
     ],
 )
 def test_a_file_without_answers_has_the_reason(tmp_path: Path, content: str, reason: str) -> None:

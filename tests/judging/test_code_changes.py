@@ -104,7 +104,7 @@ def test_old_answers_are_kept_or_asked_for_again() -> None:
     assert not any(redone.read_answered().values())
     done = redone.run()
     assert stored() == {"asked": {4.0: 2}, "measure": {0.75: 2}}
-    assert any("are deleted, and asked for again" in note for note in done.notes)
+    assert any("are deleted and requested again" in note for note in done.notes)
     assert run_of(4, 0.75, samples=2, redo=True).run().progress.requests_sent == 0, "what was redone is not redone"
 
 

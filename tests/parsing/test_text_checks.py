@@ -54,12 +54,12 @@ def test_whole_texts_are_whole(text: str) -> None:
         ("the the the kite", "repeated"),
         ("Aaaaaaa kite", "repeated"),
         ("a kite !!!!!!!!", "repeated"),
-        ("the catâ€™s ear", "no letter"),
-        ("caf\ufffd", "no letter"),
-        ("a ???? kite", "no letter"),
-        ("a kite\u202e", "no letter"),
-        ("a \ue000 kite", "no letter"),
-        ("a \ud800 kite", "no letter"),
+        ("the catâ€™s ear", "damaged characters"),
+        ("caf\ufffd", "damaged characters"),
+        ("a ???? kite", "damaged characters"),
+        ("a kite\u202e", "damaged characters"),
+        ("a \ue000 kite", "damaged characters"),
+        ("a \ud800 kite", "damaged characters"),
         ("Addakitetotheskyandmakeitredandverylong", "longer than 30"),
     ],
 )
@@ -85,7 +85,7 @@ def test_damage_is_named(text: str, reason: str) -> None:
     ],
 )
 def test_leftovers_of_a_form(text: str) -> None:
-    assert "marks of a format" in leftover_markup_reason(text)
+    assert "contains markup" in leftover_markup_reason(text)
 
 
 def test_refusals() -> None:
@@ -101,8 +101,8 @@ def test_refusals() -> None:
 def test_checks_hold_for_any_text(text: str) -> None:
     assert count_words(f"{text} word") == count_words(text) + 1
     assert all(quote and quote in text for quote in find_quotes(text))
-    assert "no letter" in damage_reason(f"{text}\ufffd")
-    assert "marks of a format" in leftover_markup_reason(f"{text}```")
+    assert "damaged characters" in damage_reason(f"{text}\ufffd")
+    assert "contains markup" in leftover_markup_reason(f"{text}```")
     assert is_refusal(f"I am sorry. {text}")
     assert contains_refusal(f"I am sorry. {text}")
     assert not is_refusal(f"A {text}")

@@ -69,7 +69,7 @@ def collect_answers(runs: Sequence[Run]) -> AnswerTable:
 
 
 def collect_rater_answers(ratings: Iterable[Rating], tags: Mapping[str, Mapping[str, str]]) -> AnswerTable:
-    """Collect human ratings of edits, or preferences between two. Each rater is a voice."""
+    """Collect human ratings of edits, or preferences between two edits. Each rater is a voice."""
     said: dict[str, dict[Hashable, float]] = {}
     items: dict[Hashable, AgreementItem] = {}
     for rating in ratings:

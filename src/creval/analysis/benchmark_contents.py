@@ -27,8 +27,8 @@ Counts = Mapping[str, int]
 class BenchmarkContents:
     """Counts of a benchmark's samples, questions and operations.
 
-    Operations are the kinds of the steps of instructions. Samples of one image whose instructions start with the same
-    steps, such as Complex-Edit's C1 to C8, count these steps once.
+    An operation is the kind of a step, such as adding an object. If the instructions of several samples of one image
+    start with the same steps, such as Complex-Edit's C1 to C8, these steps count once.
     """
 
     benchmark: Benchmark
@@ -115,7 +115,7 @@ class BenchmarkContents:
 
     @cached_property
     def transitions(self) -> Mapping[str, Counts]:
-        """Counts of categories of adjacent steps: by the category of the first step, then of the next.
+        """Number of pairs of adjacent steps: by the category of the first step, then by that of the second.
 
         Empty if the dataset has no categories of operations.
         """
@@ -161,7 +161,7 @@ class BenchmarkContents:
 
 
 def iter_distinct_steps(samples: Iterable[Sample]) -> Iterator[tuple[InstructionStep | None, InstructionStep]]:
-    """Yield each step with the step before it. Steps that samples of one image share at the start are yielded once."""
+    """Yield each step with the step before it. First steps that samples of an image share are yielded once."""
     starts: dict[object, dict[InstructionStep, Any]] = {}
     for sample in samples:
         known = starts.setdefault(sample.source or sample.id, {})

@@ -26,7 +26,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class QuestionGap:
-    """A question that one model passes and the other fails. `values` are reduced from the `answers` of all voices."""
+    """A question on which two models have different results, and the model with the better one (`winner`).
+
+    `answers` are those of all judges and repeats about each model's edit. `values` has one
+    value for each model, reduced from these answers.
+    """
 
     question: Question
     winner: str
@@ -35,7 +39,7 @@ class QuestionGap:
 
 
 class MeasurementGap(NamedTuple):
-    """Values of one measurement for two models, and the metric that it counts in."""
+    """Values of one measurement for two models, and the metric to which it contributes."""
 
     name: str
     metric: str
@@ -76,7 +80,7 @@ def compare(
     top: int = 5,
     missing: str = EXCLUDE,
 ) -> Comparison:
-    """Compare two models on the samples that both have, and find the `top` largest gaps."""
+    """Compare two models on the samples that both have, and find the `top` samples with the largest differences."""
     table = build_score_table(
         run, strict=strict, subset=subset, weights=weights, models=(first, second), missing=missing
     )
@@ -102,17 +106,18 @@ def compare(
 
 
 def _count_evidence(pair: ScoreTable, level: Level, group: int, column: str) -> tuple[int, int]:
-    """Return the numbers of samples and clusters behind a difference; the smallest over the column's metrics."""
+    """Return the numbers of samples and clusters behind a difference. A composite has the smallest of its metrics."""
     if level.difference_of is not None:
         finer = pair.schema.find_level(level.difference_of[0])
         two = (finer.groups.index(name) for name in level.difference_of[1:])
         return min(_count_evidence(pair, finer, at, column) for at in two)
-    if level.groups_sub_scores:
-        here = pair.sub_scores[level.name].counts[0, :, group] > 0
+    part = pair.sub_scores[level.name] if level.groups_sub_scores else None
+    if part is not None:
+        here = part.counts[0, :, group] > 0
     else:
         here = pair_evidence(pair)[0] & pair.group_mask(level.name, group)[:, None]
     here = here[:, pair.schema.component_indices(column)]
-    return int(here.sum(axis=0).min()), int(pair.count_clusters(here).min())
+    return int(here.sum(axis=0).min()), int(pair.count_clusters(here, None if part is None else part.samples).min())
 
 
 def _largest_gaps(run: Run, pair: ScoreTable, strict: bool, top: int) -> list[SampleGap]:

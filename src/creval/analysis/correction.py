@@ -1,9 +1,10 @@
 """Correction of scores for a judge's errors, which are known from a calibration (Rogan and Gladen).
 
-The corrected share of yes is share' = (share + specificity - 1) / (sensitivity + specificity - 1). A question whose
-reference is no is passed with 1 - share'. Both are linear in the answers, so a metric's corrected mean follows from its
-raw mean and the weight of its questions whose reference is yes. The rates are those of single answers: if a judge was
-asked several times, the mean of its answers is corrected, not the majority.
+The corrected share of yes answers is share' = (share + specificity - 1) / (sensitivity + specificity - 1). If the
+reference answer is no, the score of the question is 1 - share'. Both are linear in the answers, so a metric's corrected
+mean follows from its raw mean and the weight of its questions whose reference answer is yes. Sensitivity and
+specificity are those of single answers: if a judge was asked several times, the mean of its answers is corrected, not
+the majority.
 """
 
 from __future__ import annotations
@@ -95,7 +96,7 @@ def _fill_cells(
 
 
 def _affirmative_share(run: Run, table: ScoreTable) -> Floats:
-    """Return, for each sample and metric, the weight of the questions whose reference is yes, in percent."""
+    """Return the weight of the questions whose reference answer is yes, in percent of all; axes as in the table."""
     found = np.full(table.values.shape, np.nan)
     metrics = [metric.name for metric in table.schema.metrics]
     for at, name in enumerate(table.samples):
@@ -154,8 +155,8 @@ def _clip_to_scale(table: ScoreTable, metrics: Floats) -> Floats:
 def _corrected_interval(table: ScoreTable, draws: Floats) -> tuple[Floats, Floats]:
     """Return the intervals of metrics and composite.
 
-    If all draws lie outside the scale, the interval has half the width of the unclipped one: the end of the scale is
-    no more certain than other values.
+    Clipped draws that all lie at one end of the scale would give an interval of width zero, but a value at the end is
+    no more certain than others. The interval then has half the width of the unclipped one.
     """
     low, high = percentile_interval(_clip_to_scale(table, draws))
     whole = np.subtract(*percentile_interval(add_composite(table.schema, draws))[::-1])

@@ -31,9 +31,10 @@ ITEM_ISSUES = (
 class ItemStatistics:
     """Statistics of one question of one sample, over all models and voices.
 
-    `credit` is the mean credit, 1 if all passed. `discrimination` is the correlation over models of the credit with
-    the model's score. `unanswered` counts verdicts without a value, `disputed` edits with different answers of
-    voices. `issues` are the reasons to review the question.
+    A voice is one judge in one repeat. `credit` is 1 if all models always pass the question, 0 if all fail it.
+    `discrimination` is the correlation, over models, of a model's credit on this question with its overall score.
+    `unanswered` counts verdicts without a value. `disputed` counts the edits about which voices differ. `issues` are
+    the reasons to review the question.
     """
 
     sample: str

@@ -23,7 +23,7 @@ from creval.store.edit_folders import find_edits
 
 
 class MeasuredEdit(NamedTuple):
-    """Values of one edit by name, the `cluster` of its sample, and the reasons for missing values by metric."""
+    """Values of one edit by name, the `cluster` of its sample, and the reason for each missing value, by metric."""
 
     key: EditKey
     cluster: str
@@ -88,7 +88,8 @@ def measure_images(
 ) -> MeasuredEdit:
     """Measure one image, or two: a source and its edit. A mask is white in the region to edit.
 
-    `captions` has the keys `source` and `target`, `texts` the keys `wanted` (in the edit) and `removed`.
+    `captions` has the keys `source` and `target`, `texts` the keys `wanted` (text that must be in
+    the edit) and `removed` (text that must not).
     """
     if not 1 <= len(images) <= 2:
         raise CrevalError("give one image, or two: a source and its edit.")

@@ -26,10 +26,11 @@ _MAX_REPEATS = 100_000
 
 @dataclass(frozen=True)
 class RepeatVariation:
-    """A run's measurements by metric; axes edit, repeat; NaN is missing.
+    """Variation of the mean of K measurements, by metric.
 
-    `observed` are variations by metric and K, for each K with 4K measurements. `standard_deviation` is the mean over
-    edits of the standard deviation of one measurement; the variation for other K is computed from it.
+    `values` are the measurements; axes edit, repeat; NaN is missing. `observed` has the variation for some numbers K
+    for which edits have 4K measurements. `standard_deviation` is that of one measurement, averaged over edits. From
+    it, the variation for every other K is computed.
     """
 
     values: Mapping[str, Floats]
@@ -37,13 +38,13 @@ class RepeatVariation:
     standard_deviation: Mapping[str, float]
 
     def variation(self, metric: str, count: int) -> float:
-        """Return the variation of a mean of `count` measurements: observed, or from the standard deviation."""
+        """Return the variation of a mean of `count` measurements: observed, or computed from the standard deviation."""
         if count in self.observed[metric]:
             return self.observed[metric][count]
         return _HALF_RANGE * self.standard_deviation[metric] / math.sqrt(count)
 
     def repeats_needed(self, metric: str, max_error: float) -> int | None:
-        """Return the fewest measurements whose mean varies by at most `max_error`; None if it takes too many."""
+        """Return the fewest measurements whose mean varies by at most `max_error`; None if too many are needed."""
         for count, variation in sorted(self.observed[metric].items()):
             if variation <= max_error:
                 return count
@@ -60,7 +61,7 @@ def measure_repeat_variation(run: Run, seed: int = 0) -> RepeatVariation:
     most = max((array.shape[1] for array in values.values()), default=0)
     if most < 2:
         raise CrevalError(
-            "everything was measured only once, so the variation is unknown: "
+            "every judge was asked only once about each edit, so the variation is unknown: "
             "use `creval judge` with `repeat` to ask several times."
         )
     observed = {
@@ -87,7 +88,7 @@ def _small_sample_bias(times: int) -> float:
 
 
 def _observable_counts(array: Floats) -> list[int]:
-    """Return the values of K for which some edits have 4K measurements."""
+    """Return numbers K for which some edits have 4K measurements: up to 10 all, then multiples of 5 and the largest."""
     most = int((~np.isnan(array)).sum(axis=1).max(initial=0)) // COMPARED_MEANS
     return [n for n in range(1, most + 1) if n <= 10 or n % 5 == 0 or n == most]
 
@@ -108,7 +109,7 @@ def observed_variation(array: Floats, count: int, seed: int = 0) -> float:
 
 
 def _scores_by_repeat(run: Run) -> dict[str, Floats]:
-    """Return the scores by metric; axes edit and judge, repeat."""
+    """Return the scores by metric; the axes are pairs of judge and edit, and repeats."""
     protocol = protocol_of_run(run.manifest)
     answers: dict[tuple[str, EditKey], dict[int, dict[str, float | None]]] = {}
     for judge, repeat, edit, probe, value in run.verdicts_by_voice():

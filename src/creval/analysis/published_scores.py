@@ -1,4 +1,4 @@
-"""Published numbers for a run's table: which models are the same, and which numbers belong to which cell."""
+"""Published numbers to show beside a run's scores, matched by model, group and metric."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Place = tuple[str, str, str]
 
 @dataclass(frozen=True)
 class PublishedSeries:
-    """The published numbers of one model by one judge. `own` are the run's models that it was matched with."""
+    """The published numbers of one model by one judge. `own` are the run's models with a matching name."""
 
     model: str
     judge: str
@@ -34,12 +34,9 @@ class PublishedSeries:
 class PublishedScores:
     """Published numbers comparable with a run's scores. `matched` maps the run's models to published ones.
 
-    <<<<<<< HEAD
-        `subsets` are those of the published numbers, empty if they are of the whole benchmark. `judge` is the published
-        judge that is also the run's, or the first one, or empty if no judge gave the numbers.
-    =======
-        `subsets` are the subsets with published numbers. It is empty if the numbers are of the whole benchmark.
-    >>>>>>> main
+    `subsets` are the subsets with published numbers. It is empty if the numbers are of the whole benchmark. `judge` is
+    the published judge that is also the run's judge, otherwise the first published one. It is empty if the numbers
+    come from no judge.
     """
 
     publication: Publication
@@ -54,7 +51,7 @@ class PublishedScores:
 
 
 def publications() -> dict[str, Publication]:
-    """Return the published numbers of all benchmarks that have some, by the benchmark's name."""
+    """Return published numbers by benchmark. Benchmarks without any are left out."""
     formats = {name: registry.benchmarks.get(name) for name in registry.benchmarks.names()}
     return {name: read_publication(name, of.published) for name, of in formats.items() if of.published is not None}
 
@@ -62,13 +59,13 @@ def publications() -> dict[str, Publication]:
 def find_published_scores(run: Run, card: Scorecard) -> PublishedScores:
     """Return the published numbers for a scorecard. Raises `CrevalError` if there are none.
 
-    If the scorecard is of a subset for which numbers are published, only those are returned.
+    If the scorecard is of a subset that has published numbers, only the numbers of this subset are returned.
     """
     name, protocol = run.manifest["benchmark"], run.manifest.get("protocol", run.manifest["benchmark"])
     known = publications()
     if protocol != name or name not in known:
         asked = name if protocol == name else f"{name} with the protocol {protocol}"
-        raise CrevalError(f"no numbers are published for {asked}. Known: {', '.join(known)}.")
+        raise CrevalError(f"no numbers are published for {asked}, only for {', '.join(known)}.")
     publication = known[name]
     places = {(level.name, group) for level in card.table.schema.levels for group in level.groups}
     columns = card.table.schema.columns
@@ -103,7 +100,7 @@ def _letters(text: str) -> str:
 
 
 def _other_names(run: Run, model: str) -> list[str]:
-    """Return the label or the stored name of a model of a run."""
+    """Return a model's other name in a run: the label of a stored name, or the stored name of a label."""
     labels = run.manifest.get(LABELS_KEY, {})
     return [other for pair in labels.items() if model in pair for other in pair if other != model]
 
@@ -111,7 +108,7 @@ def _other_names(run: Run, model: str) -> list[str]:
 def _iter_series(
     publication: Publication, values: Sequence[PublishedValue], matched: Mapping[str, str]
 ) -> Iterator[PublishedSeries]:
-    """Yield the series in the paper's order of models. What no judge gave belongs to the series of each judge."""
+    """Yield the series in the paper's order of models. Values without a judge are in the series of every judge."""
     for model in publication.models:
         of_model = [value for value in values if value.model == model]
         own = tuple(name for name, published in matched.items() if published == model)

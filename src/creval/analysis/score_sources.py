@@ -1,4 +1,4 @@
-"""Scores from runs and from score files as sources that can be compared side by side."""
+"""Sources of scores, which are runs or score files, to be compared side by side."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _EXPORTED_DIRECTIONS = "leaderboard.json"
 
 @dataclass(frozen=True)
 class NamedTable:
-    """Scores of one run or file. `name` is given by the user, or `candidates` has possible names, shortest first."""
+    """Scores of one run or file. If the user gave no `name`, one of `candidates` is used (shortest first)."""
 
     table: ScoreTable
     path: str
@@ -50,7 +50,7 @@ def read_sources(
 
     A spec is the folder of a run, a file of scores or of human ratings, or the folder of an export, optionally named,
     such as `gpt4o=runs/a`. A run's source is its ranking column, unless `metrics` names others. `lower` names metrics
-    of files for which lower is better.
+    in files that are better when lower.
     """
     tables = read_tables(specs, options, lower)
     sources = []
@@ -62,7 +62,7 @@ def read_sources(
             card = build_scorecard(table, resamples=options.get("resamples", 2_000), seed=options.get("seed", 0))
             sources.append(ScoreSource(title, card, named.path, named.skipped_rows))
     if not sources:
-        raise CrevalError(f"no source has a metric of `metrics` {', '.join(metrics)}.")
+        raise CrevalError(f"no given run or file has a metric named in `metrics`: {', '.join(metrics)}.")
     return sources
 
 
@@ -167,7 +167,7 @@ def _read_file(name: str, path: Path, lower: Sequence[str], stem: str) -> NamedT
 
 
 class _ExportFacts(NamedTuple):
-    """Facts about the scores in an exported folder: metrics for which lower is better, and the ranking column."""
+    """Facts recorded in the folder of an export: the metrics for which lower is better, and the ranking column."""
 
     lower: frozenset[str] = frozenset()
     ranking: str = ""
@@ -187,7 +187,7 @@ def _read_export_facts(path: Path) -> _ExportFacts:
 def combine_tables(tables: Sequence[NamedTable]) -> MetricScores:
     """Return the scores of several sources as metrics such as `gpt-4o: IF`, over all models and samples.
 
-    The metrics of a single source keep their names.
+    With a single source, the metrics keep their names.
     """
     if len(tables) == 1:
         scores = metric_scores_from_table(tables[0].table)
@@ -226,7 +226,7 @@ def combine_tables(tables: Sequence[NamedTable]) -> MetricScores:
 
 
 def _shared_clusters(tables: Sequence[NamedTable], samples: Sequence[str]) -> Integers:
-    """Return the cluster of each sample: that of the first run or file that groups it with other samples."""
+    """Return the cluster of each sample, from the first run or file in which its cluster has several samples."""
     found: dict[str, str] = {}
     for number, named in enumerate(tables):
         sizes = np.bincount(named.table.clusters)

@@ -38,9 +38,9 @@ def score(
 ) -> Scorecard:
     """Score a run at every level of its protocol, with intervals and coverage.
 
-    `average` adds the mean over the models, `groups` that of each named group and the gaps between groups.
-    Samples without an edit are excluded or, with
-    `missing="zero"`, count as failed. `common` keeps only the samples that all models have a score for.
+    `average` adds the mean over the models. `groups` adds the mean of each named group of models and the differences
+    between these groups. Samples without an edit are excluded or, with `missing="zero"`, count as failed. `common`
+    keeps only the samples that all models have a score for.
     """
     table = build_score_table(
         run, strict=strict, subset=subset, weights=weights, models=models, missing=missing, common=common
@@ -61,9 +61,9 @@ def build_score_table(
 ) -> ScoreTable:
     """Return a run's sample scores, averaged over draws.
 
-    Several answers to a question are reduced to their majority, or with `averaged` to their mean. `missing` excludes
-    samples without an edit (`exclude`) or counts them as failed (`zero`). `common` keeps only the samples that all
-    models have a score for.
+    Several answers to a question about one edit are reduced to their majority, or with `averaged` to their mean.
+    `missing` excludes samples without an edit (`exclude`) or counts them as failed (`zero`). `common` keeps only the
+    samples that all models have a score for.
     """
     check_missing_policy(missing, common)
     samples = run.sample_ids(subset)
@@ -80,9 +80,9 @@ def restrict_to(
     weights: Weights | None = None,
     averaged: bool = False,
 ) -> ScoreTable:
-    """Restrict the table to these samples, by default those that all models have a score for.
+    """Restrict the table to these samples, by default to those that all models have a score for.
 
-    Values that one model lacks are removed from all models.
+    A value that one model lacks is removed from all models.
     """
     kept = table.common_samples() if samples is None else samples
     if not kept:
@@ -98,7 +98,7 @@ def restrict_to(
 
 
 class _ScoreTableBuilder:
-    """Builder of a score table from the scores of each draw."""
+    """Builder of a score table from the scores of each draw (one of several edits of a sample)."""
 
     def __init__(
         self,
@@ -164,7 +164,7 @@ class _ScoreTableBuilder:
         )
 
     def _score_draws(self) -> None:
-        """Score all draws. If some are missing, score other models' too, to find the metrics that have values."""
+        """Score all draws. If edits are missing, score all edits of the run, to find the metrics that have values."""
         run, wanted = self._run, frozenset(self._samples)
         lacking = bool(self._failed_edits or self._unsupported)
         with gc_paused():
@@ -212,7 +212,7 @@ class _ScoreTableBuilder:
 
 
 class _MetricsWithValues:
-    """Metrics that a run has values of, by group. A missing edit does not fail in a metric that was never judged."""
+    """Metrics of which a run has values, by group. In other metrics, a missing edit does not count as failed."""
 
     def __init__(self, schema: ScoreSchema) -> None:
         level = schema.find_level("overall")
@@ -235,14 +235,14 @@ class _MetricsWithValues:
     def has(self, sample: Sample, metric: str, *, default: bool = False) -> bool:
         """Return whether the sample's finest group has values of a metric.
 
-        For a group without edits: whether any group has values, or `default`.
+        If the group has no edits, return whether any group has values, or True with `default`.
         """
         inside = self._by_group.get(sample.tags.get(self._finest_level, ""), {})
         return inside.get(metric, default or metric in self._anywhere)
 
 
 class _QuestionCounts:
-    """Counts of unanswered and unasked questions by model."""
+    """Numbers of questions without an answer and of questions never asked, by model."""
 
     def __init__(self, run: Run, models: Sequence[str], samples: Sequence[str]) -> None:
         self._probes, self._measurement_ids = run.probes, run.measurement_ids
@@ -259,7 +259,7 @@ class _QuestionCounts:
         return count
 
     def add(self, key: EditKey, values: Mapping[str, float | None]) -> None:
-        """Add the answers about one draw. The draw with the most questions determines how many are unasked."""
+        """Add the answers about one draw. For `unasked`, only the draw with most questions counts."""
         if self._measurement_ids:
             values = {name: v for name, v in values.items() if name not in self._measurement_ids}
         self.unanswered[key.model] += list(values.values()).count(None)
@@ -293,7 +293,7 @@ def _number_clusters(samples: Sequence[Sample]) -> Integers:
 
 
 def _group_indices(level: Level, tags: Sequence[Mapping[str, str]]) -> Integers:
-    """Return the index of each sample's group in a level, or -1."""
+    """Return the index of each sample's group in a level; -1 if the sample is in no group."""
     place = {group: at for at, group in enumerate(level.groups)}
     return np.array([place.get(tag.get(level.name, ""), -1) for tag in tags], dtype=np.int64)
 

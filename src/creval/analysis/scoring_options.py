@@ -1,4 +1,4 @@
-"""Scoring options of everything that shows scores, and the options saved with a run."""
+"""Scoring options, which are the same wherever scores are shown, and can be saved with a run."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class ScoringOptions(ViewOptions, total=False):
 
 
 def resolve_options(given: ScoringOptions | ViewOptions, manifest: Mapping[str, Any]) -> ScoringOptions:
-    """Return the options, completed with the run's saved ones, and with parsed weights."""
+    """Return the options with parsed weights. Options not given have the values saved with the run."""
     found: dict[str, Any] = {**given, **_chosen(given, manifest, manifest.get(SAVED_CHOICE, {}))}
     found["missing"] = found["missing"] or EXCLUDE
     if found["models"] is not None:
@@ -48,7 +48,7 @@ def resolve_options(given: ScoringOptions | ViewOptions, manifest: Mapping[str, 
 def choice_to_save(given: ScoringOptions, manifest: Mapping[str, Any]) -> dict[str, Any]:
     """Return the options to save with a run: those given, and those saved before."""
     if given.get("strict") or given.get("common_samples"):
-        raise CrevalError("`save` stores only `subset`, `missing`, `weights` and `models`: omit the others.")
+        raise CrevalError("`save` does not store `strict` and `common_samples`: omit them.")
     if all(given.get(name) is None for name in _RESET_VALUES):
         raise CrevalError("`save` stores `subset`, `missing`, `weights` and `models`: give at least one of them.")
     chosen = _chosen(given, manifest, manifest.get(SAVED_CHOICE, {}))
@@ -122,7 +122,7 @@ def _read_weights_file(file: str) -> Weights:
     entries = found.values() if isinstance(found, dict) else ()
     if not entries or not all(number(of) or numbers(of) for of in entries):
         raise CrevalError(
-            f"`weights` {file}: expected a JSON object of numbers by metric, of such objects by group, or both."
+            f"`weights` {file}: expected a JSON object that maps metrics to numbers, or groups to such objects."
         )
     weights: Weights = found
     return weights

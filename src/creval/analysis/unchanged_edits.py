@@ -1,6 +1,6 @@
 """Detection of unchanged edits, and consistency scores of the edits that follow the instruction.
 
-An edit that returns its source is perfectly consistent. These numbers show how far that explains a model's score.
+An edit that equals its source is perfectly consistent, so unchanged edits can raise a model's consistency score.
 """
 
 from __future__ import annotations
@@ -35,7 +35,10 @@ _CONSISTENCY_METRICS = ("VC", "IP")
 
 
 def scan_for_changes(run: str | Path, on_progress: Callable[[int, int], None] | None = None) -> int:
-    """Measure and store the change of edits not measured yet. Return the number of edits without source or image."""
+    """Measure and store how much each edit changes its source. Edits measured before are skipped.
+
+    Returns the number of edits whose source or image file is missing.
+    """
     with open_run(run) as opened:
         sources = {name: sample.source for name, sample in opened.samples.items()}
     with RunWriter(run) as store:
@@ -47,7 +50,9 @@ def scan_for_changes(run: str | Path, on_progress: Callable[[int, int], None] | 
             if source and image and is_file(source) and is_file(image)
         }
         if not files:
-            raise CrevalError(f"{run}: no images to compare. They were moved or deleted, or replayed without images.")
+            raise CrevalError(
+                f"{run}: no images to compare. They were moved or deleted, or the run was replayed without images."
+            )
         state = {key: list(map(_file_state, paths)) for key, paths in files.items()}
         there = [edit for edit in edits if edit.key in files]
         wanted = [e for e in there if not _is_known(e.metadata.get(_METADATA_KEY, {}).get("files"), state[e.key])]
@@ -71,13 +76,13 @@ def scan_for_changes(run: str | Path, on_progress: Callable[[int, int], None] | 
 
 
 def _file_state(path: Path) -> list[int]:
-    """Return values that change if a file is written, or replaced by one of the same size and time."""
+    """Return values that change if the file is written, or replaced by another file of the same size and time."""
     status = path.stat()
     return [status.st_size, status.st_mtime_ns, status.st_ino, status.st_ctime_ns]
 
 
 def _is_known(stored: object, state: Sequence[Sequence[int]]) -> bool:
-    """Return whether the measured files have not changed since. Older versions stored only size and time."""
+    """Return whether the files are still as stored. Older versions of creval stored only size and time."""
     return stored in (state, [one[:2] for one in state])
 
 
@@ -99,7 +104,7 @@ def _source_noise(source: Path) -> ImageChange:
 
 @dataclass(frozen=True)
 class UnchangedSummary:
-    """Unchanged edits of a model, and its consistency over all edits and over those that follow the instruction.
+    """Unchanged edits of a model, and its consistency over all edits and over the edits that follow the instruction.
 
     `low` and `high` are the interval of `consistency_when_followed` over samples.
     """
@@ -115,7 +120,10 @@ class UnchangedSummary:
 
 
 def following_threshold(scorecard: Scorecard) -> float | None:
-    """Return the score from which an edit follows the instruction (half of the scale); None if it is not scored."""
+    """Return the score from which an edit counts as following the instruction: half of the scale.
+
+    None if the run has no scores for following the instruction or none for consistency.
+    """
     metrics = {metric.name: metric for metric in scorecard.table.schema.metrics}
     metric = metrics.get(_INSTRUCTION_METRIC)
     if metric is None or metrics.keys().isdisjoint(_CONSISTENCY_METRICS):
@@ -126,7 +134,7 @@ def following_threshold(scorecard: Scorecard) -> float | None:
 def summarise_unchanged(
     run: Run, scorecard: Scorecard, resamples: int = 2_000, seed: int = 0
 ) -> list[UnchangedSummary]:
-    """Summarise each model, best first. `scan_for_changes` must have measured the run."""
+    """Summarise each model, best first. Call `scan_for_changes` before."""
     half = following_threshold(scorecard)
     samples = set(scorecard.table.samples)
     names = [metric.name for metric in scorecard.table.schema.metrics]

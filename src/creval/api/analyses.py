@@ -46,7 +46,7 @@ def scorecard(
 
 
 def resolve_groups(run: Run, groups: Mapping[str, Sequence[str]] | None) -> dict[str, list[str]]:
-    """Return groups of models under the names that the open run uses."""
+    """Return the groups with the model names that the open run uses."""
     return {name: [run.resolve_model(one) for one in members] for name, members in (groups or {}).items()}
 
 
@@ -68,7 +68,7 @@ def published_scores(run: Run, card: Scorecard) -> PublishedScores:
 
 
 def save_scoring(run: RunLike, options: ScoringOptions) -> dict[str, Any]:
-    """Save subset, missing, weights and models as a run's defaults for everything that shows its scores."""
+    """Save `subset`, `missing`, `weights` and `models` as the defaults of everything that shows the run's scores."""
     from creval.store import RunWriter
 
     with opened_run(run) as opened:
@@ -101,10 +101,10 @@ def score(
 
     `by` selects the levels or groups to show; `.frame()` always has all of them. `missing="zero"` counts samples
     without an edit as failed. `common_samples` uses only samples for which every model has an edit. `subset`,
-    `missing`, `weights` and `models` default to the values saved with the run; `save` saves the given ones.
-    `groups` maps names to models: it adds the mean of each group and the gaps between groups. `correct` is a file
-    written by `calibrate`; it adds scores corrected for the judge's errors. `published` adds the numbers that the
-    benchmark's paper published, marked as such.
+    `missing`, `weights` and `models` default to the values saved with the run; `save` saves the given ones. `groups`
+    maps names to models: it adds the mean of each group and the differences between groups. `correct` is a file written
+    by `calibrate`; it adds scores corrected for the judge's errors. `published` adds the numbers that the benchmark's
+    paper published, marked as such.
     """
     from creval.reporting import tables
     from creval.reporting.commands.score_output import score_output
@@ -138,9 +138,9 @@ def compare(
     resamples: int = 2_000,
     seed: int = 0,
 ) -> Result[Comparison]:
-    """Compare two models on the samples that both have edited. Show how much they differ, and on which groups.
+    """Compare two models on the samples that both have edited. Show how much they differ, overall and by group.
 
-    `top` is the number of samples to show.
+    `top` is the number of samples to show: those with the largest differences.
     """
     from creval.analysis.comparison import compare as compare_models
     from creval.reporting.commands.comparison_output import comparison_output
@@ -180,7 +180,8 @@ def agree(
 ) -> Result[Mapping[tuple[str, str], Agreement]]:
     """Measure the agreement of judges and repeats or, with `human`, of the raters in a CSV file.
 
-    `by` adds the groups of a level. `distance` is the distance of Krippendorff's alpha: nominal, ordinal or interval.
+    `by` is a level, such as `task`: agreement is also shown for each of its groups. `distance` is the distance of
+    Krippendorff's alpha: nominal, ordinal or interval.
     """
     from creval.analysis.answer_tables import collect_answers, collect_rater_answers
     from creval.reporting.commands.agreement_output import agreement_output
@@ -268,7 +269,10 @@ def sensitivity(
 def unchanged(
     run: RunLike, *, subset: str | None = None, resamples: int = 2_000, seed: int = 0
 ) -> Result[Sequence[UnchangedSummary]]:
-    """Find models that return sources unchanged, and score consistency without unchanged edits."""
+    """Find models that return sources unchanged.
+
+    Also score the consistency of the edits that follow the instruction.
+    """
     from creval.analysis.unchanged_edits import following_threshold, scan_for_changes, summarise_unchanged
     from creval.reporting.commands.unchanged_output import unchanged_output
 
@@ -297,9 +301,9 @@ def align(
 ) -> Result[Alignment] | Result[list[PeopleSummary]]:
     """Compare scores with people's ratings or choices.
 
-    The scores are those of a run, of any metrics in the file `scores`, or of several runs and score files: a list,
-    whose entries can be named, such as `gpt4o=runs/a`. Without scores, the ratings are summarised by themselves.
-    `human` is a CSV file of ratings. `lower` names the metrics of score files for which lower is better.
+    The scores are those of a run, of the file `scores`, or of a list of several runs and score files. Entries of the
+    list can be named, such as `gpt4o=runs/a`. Without scores, only the ratings are summarised. `human` is a CSV file of
+    ratings. `lower` names the metrics of score files for which lower is better.
     """
     from creval.reporting.commands.alignment_output import alignment_output
     from creval.reporting.commands.people_output import people_output
@@ -348,7 +352,10 @@ def _read_metric_scores(
     lower: Sequence[str] | None,
     left_out: dict[str, tuple[SkippedRows, ...]],
 ) -> tuple[MetricScores, dict[str, str]]:
-    """Return the scores of a run or of several sources, and the cluster of each sample. Add skipped rows of files."""
+    """Return the scores of a run or of several sources, and the cluster of each sample.
+
+    The rows of score files that were skipped are added to `left_out`, by file.
+    """
     from creval.analysis.score_sources import combine_tables, read_tables
     from creval.analysis.scoring import build_score_table
     from creval.stats.human.ratings import metric_scores_from_table

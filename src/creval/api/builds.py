@@ -165,7 +165,7 @@ def build_ice(
 
 
 def build_captions(bench: str | Path, writer: str, *, settings: JudgeSettings | None = None) -> Result[Any]:
-    """Write captions of sources and ideal edits, and keep them with the benchmark.
+    """Write captions of sources and ideal edits, and store them in the benchmark's folder.
 
     `open_benchmark` adds them to the samples, so that directional CLIP scores can be measured.
     """
@@ -185,10 +185,10 @@ def build_twins(
     editor_options: EditorOptions | None = None,
     settings: JudgeSettings | None = None,
 ) -> Result[Any]:
-    """Describe images, and make synthetic twins of them from the texts alone.
+    """Describe images, and generate a synthetic twin of each image from its description alone.
 
-    The pairs are in the folder `images` of `out`. Benchmarks that are built from it distinguish real and synthetic
-    sources.
+    The pairs are written to the folder `images` in `out`. Benchmarks built from this folder distinguish real and
+    synthetic sources.
     """
     from creval.building.twins.twin_build import TwinBuild
 

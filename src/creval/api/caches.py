@@ -52,8 +52,8 @@ def prune_cache(
 ) -> Result[int]:
     """Delete cached answers and return how many were deleted.
 
-    Deletes answers older than `older_than` seconds, then the oldest until the file has at most `max_bytes`. With
-    `judge`, only answers of this judge are deleted: all of them if nothing else is given.
+    Deletes answers older than `older_than` seconds, then the oldest answers until the file has at most `max_bytes`.
+    With `judge`, only answers of this judge are deleted. With `judge` alone, all its answers are deleted.
     """
     if older_than is None and max_bytes is None and judge is None:
         raise CrevalError("give what to delete: `older_than` 30d, `to` 1GB or `judge` openai:gpt-4o.")

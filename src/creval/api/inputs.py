@@ -29,7 +29,7 @@ EditorLike = str | Editor | Callable[..., Any]
 
 @contextmanager
 def opened_run(run: RunLike, *, labels: bool = True) -> Iterator[Run]:
-    """Open a run and close it at the end. A run that is already open stays open."""
+    """Open a run, and close it when the block ends. A run that is already open stays open."""
     if isinstance(run, Run):
         with run.explaining_damage():
             yield run
@@ -39,7 +39,7 @@ def opened_run(run: RunLike, *, labels: bool = True) -> Iterator[Run]:
 
 
 def as_benchmark(bench: BenchmarkLike, protocol: str | None = None) -> Benchmark:
-    """Return a benchmark. A folder is opened."""
+    """Return the given benchmark, or open it if a folder is given."""
     if isinstance(bench, Benchmark):
         if protocol is not None:
             raise CrevalError("`protocol` needs the folder of a benchmark: open_benchmark(folder, protocol).")
@@ -48,7 +48,7 @@ def as_benchmark(bench: BenchmarkLike, protocol: str | None = None) -> Benchmark
 
 
 def read_ratings(human: str | Path, scale: str | None, run: Run | None = None) -> HumanRatings:
-    """Read human ratings from a file. With an open run, models get the names (or labels) that it uses."""
+    """Read human ratings from a file. With an open run, models get the names (or labels) that the run uses."""
     found = read_human_ratings(str(human), None if scale is None else parse_rating_scale(scale))
     if run is None or not run.labels:
         return found

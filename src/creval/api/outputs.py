@@ -57,9 +57,9 @@ def plot(
     """Plot a run. `kind` is radar, forest, plane, weights, complexity, repeats, groups, cost, best-of or sources.
 
     Returns a matplotlib figure and, if `out` is given, saves it there (.svg, .png or .pdf). For `weights`, `human` is a
-    CSV file of ratings; the weights that agree best with them are marked. For `sources`, `beside` has other runs and
-    score files. With `published`, forest, plane, groups and complexity also show the numbers that the benchmark's paper
-    published.
+    CSV file of ratings; the weights that agree best with them are marked. For `sources`, `beside` lists the other runs
+    and score files. With `published`, forest, plane, groups and complexity also show the numbers that the benchmark's
+    paper published.
     """
     from creval.reporting import plots
     from creval.store.provenance import read_provenance
@@ -72,9 +72,9 @@ def plot(
     if metrics and kind in _KINDS_WITHOUT_METRICS:
         raise CrevalError(f"`metrics` is not for {', '.join(_KINDS_WITHOUT_METRICS)}.")
     if kind == "plane" and metrics and len(metrics) != 2:
-        raise CrevalError("`metrics`: a plane has two, such as IF,VC or PF,REF.")
+        raise CrevalError("`metrics`: a plot of the kind plane takes two metrics, such as IF,VC or PF,REF.")
     if (human or scale) and kind != "weights":
-        raise CrevalError("`human` and `scale` are for weights only.")
+        raise CrevalError("`human` and `scale` are only for a plot of the kind weights.")
     if published and kind not in _KINDS_WITH_PUBLISHED:
         raise CrevalError(f"`published` is for {', '.join(_KINDS_WITH_PUBLISHED)}, not for {kind}.")
     if beside and kind != "sources":
@@ -112,7 +112,7 @@ def _finish(made: Figure, out: str | Path | None) -> Figure:
 
 
 def _path_of(run: RunLike) -> RunLike:
-    """Return a run without the name that it may have as a source, as in `gpt4o=runs/a`."""
+    """Return the path of a run that may be given with a name, as in `gpt4o=runs/a`."""
     from creval.analysis.score_sources import split_name
 
     return split_name(run)[1] if isinstance(run, str) else run
@@ -137,7 +137,7 @@ def _draw(
     model_count: int,
     published: PublishedScores | None,
 ) -> Figure:
-    """Draw a scorecard. Models given by name are all shown."""
+    """Draw a scorecard. Raises `CrevalError` if the plot has too few colours for the models."""
     from creval.reporting import plots
 
     if kind == "plane":
@@ -203,9 +203,10 @@ def report(
 ) -> Path:
     """Write an HTML report with findings, tables, plots and example samples. Return its path.
 
-    `images` is `inside` to embed thumbnails in the page, or `link` to link to the image files. `samples` is the number
-    of samples to show of each kind. `groups` maps names to models, as in `score`. `beside` has other runs and score
-    files to compare the scores with. `published` adds the numbers that the benchmark's paper published.
+    With `images="inside"`, thumbnails are embedded in the page; with `"link"`, the page links to the image files.
+    `samples` is the number of example samples of each kind. `groups` maps names to models, as in `score`. `beside`
+    lists other runs and score files to compare the scores with. `published` adds the numbers that the benchmark's paper
+    published.
     """
     from creval.core.files import atomic_write
     from creval.reporting.html import report_page
@@ -244,8 +245,8 @@ def export(
 ) -> tuple[Path, ...]:
     """Write verdicts and scores as Parquet and CSV, tables as Markdown and LaTeX, and a JSON file. Return the paths.
 
-    A folder that contains other files is an error without `force`. `groups` maps names to models, as in `score`.
-    `beside` has other runs and score files to compare the scores with.
+    Without `force`, it is an error if the folder contains other files. `groups` maps names to models, as in `score`.
+    `beside` lists other runs and score files to compare the scores with.
     """
     from creval.reporting.export import check_export_folder, export_run
 

@@ -18,8 +18,8 @@ def published(
 ) -> Result[tuple[PublishedValue, ...]]:
     """Return the published numbers of a benchmark, or of all benchmarks, as a frame and as tables.
 
-    `tables`, `models` and `metrics` select values; names may differ in case and punctuation. Without them, the tables
-    are an overview; the frame has all values.
+    `tables`, `models` and `metrics` select values by name; case and punctuation are ignored. Without a selection, the
+    frame has all values and the tables are an overview.
     """
     from creval.analysis.published_scores import publications
     from creval.reporting.commands import published_output as output

@@ -1,4 +1,4 @@
-"""Official releases of the benchmarks: where they are, and their download."""
+"""Official releases of the benchmarks: their addresses, and their download."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ def get(
 ) -> Result[Path | None]:
     """Download the official release of a benchmark into the folder `out`, or list all releases.
 
-    `value` is the folder. An interrupted download continues. `revision` is a commit or a branch; a branch is resolved
-    to a commit, which `creval-download.json` in the folder records. `dry_run` only states the size. `announce` is
-    called with the size before the download starts.
+    `value` of the result is the folder. A repeated call continues an interrupted download. `revision` is a commit or a
+    branch; a branch is resolved to a commit, which `creval-download.json` in the folder records. With `dry_run`, only
+    the size is shown. `announce` is called with the size before the download starts.
     """
     known = _formats()
     if benchmark is None:
@@ -83,7 +83,7 @@ def _download(
     from creval.downloads.release_download import MANIFEST, download_release
 
     if (source := found.release) is None:
-        raise CrevalError(f"the release of {found.name} is not known.")
+        raise CrevalError(f"creval knows no address to download {found.name} from.")
     with ProgressLine() as line:
 
         def watch(received: int, total: int | None, files: int) -> None:

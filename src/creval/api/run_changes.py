@@ -15,7 +15,7 @@ from creval.store.model_changes import count_model_replies, delete_model, rename
 
 
 def rename(run: str | Path, old: str, new: str) -> Result[int]:
-    """Rename a model of a run. `judge` then continues with edits under the new name and asks no question again."""
+    """Rename a model of a run. Under the new name, `judge` asks no answered question again."""
     with _open_for_change(run) as store:
         count = rename_model(store, old, new)
     shown = escape_control(new)
@@ -27,7 +27,7 @@ def rename(run: str | Path, old: str, new: str) -> Result[int]:
 
 
 def remove(run: str | Path, model: str) -> Result[int]:
-    """Delete a model from a run, with the records of its edits and all answers about them. Image files remain."""
+    """Delete a model from a run, with the records of its edits and all answers about its edits. Image files remain."""
     with _open_for_change(run) as store:
         count = delete_model(store, model)
     summary = f"{escape_control(model)} is removed, with {pluralise(count, 'edit')}; its image files are not deleted."
@@ -35,7 +35,7 @@ def remove(run: str | Path, model: str) -> Result[int]:
 
 
 def label(run: str | Path, labels: Mapping[str, str]) -> dict[str, str]:
-    """Set the names under which tables, plots and pages show models. An empty name removes a label."""
+    """Set labels, the names under which tables, plots and pages show models. An empty name removes a label."""
     with _open_for_change(run) as store:
         return set_labels(store, labels)
 

@@ -66,7 +66,7 @@ def edit(
     `editor` is a spec such as `openai:gpt-image-1`, an editor object, or a function that takes a PIL image and an
     `instruction` and returns a PIL image. `draws` is the number of edits per sample, made with consecutive seeds.
 
-    If the editor's code or model has changed since an earlier call, this is an error. `keep_old` keeps the existing
+    It is an error if the editor's code or model has changed since an earlier call. `keep_old` keeps the existing
     images and creates the missing ones with the new version; `redo` creates all of them again.
     """
     from creval.editing.edit_run import EditRun, StrategyOptions
@@ -171,7 +171,8 @@ def replay(
 ) -> Result[ReplaySummary]:
     """Create a run from recorded answers.
 
-    With a `stopping_rule`, also report how many answers would have been enough; `seed` sets the order of the samples.
+    With a `stopping_rule`, also report after how many answers the comparison of models could have stopped; `seed` sets
+    the order of the samples.
     """
     from creval.judging.replay_run import replay as replay_answers
     from creval.reporting.commands.early_stopping_output import early_stopping_output
@@ -216,8 +217,9 @@ def measure(
 ) -> Result[Sequence[MeasuredEdit]]:
     """Compute metrics of images: of a source and its edit, of one image, or of the folders `edits` of a benchmark.
 
-    `metrics` are names (see `creval.registry.metrics.names()`) or a mapping of names to opened metrics. `cache` is a
-    folder that stores the features computed by models. `mask`, captions, `wanted` and `removed` are for `images`.
+    `metrics` are names (see `creval.registry.metrics.names()`) or a mapping of names to metric objects. `cache` is a
+    folder that stores the features computed by models. `mask`, `caption`, `source_caption`, `wanted` and `removed` are
+    only for `images`.
 
     >>> import creval
     >>> creval.measure("ssim", "source.png", "edit.png").frame()    # doctest: +SKIP
@@ -236,7 +238,7 @@ def measure(
         opened = open_image_metrics([metrics] if isinstance(metrics, str) else metrics, metric_models or {})
         require_used_slots(metric_models or {}, opened)
     if bool(images) == bool(edits and bench is not None):
-        raise CrevalError("nothing to measure, or too much: give one or two images, or `edits` and `bench`.")
+        raise CrevalError("give either one or two images, or `edits` and `bench`.")
     if images:
         texts = {name: tuple(of) for name, of in (("wanted", wanted), ("removed", removed)) if of}
         captions = {"source": source_caption, "target": caption}

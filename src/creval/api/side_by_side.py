@@ -28,8 +28,8 @@ def compare_sources(
 
     A source is the folder of a run, a file of scores or the folder of an export, optionally named, such as
     `gpt4o=runs/a`. With a `pair` of models, show their difference in each source instead. `metrics` selects columns;
-    the default is the column that ranks a run, and every metric of a file. `lower` names metrics of files for which
-    lower is better.
+    the default is the column that ranks a run, and every metric of a file. `lower` names metrics in files that are
+    better when lower.
     """
     from creval.reporting.commands.sources_output import source_differences_output, source_records, sources_output
 
@@ -52,7 +52,7 @@ def read_comparison(
     lower: Sequence[str] = (),
     **scoring: Unpack[ScoringOptions],
 ) -> SourceComparison:
-    """Read several runs and score files, and compare every two."""
+    """Read several runs and score files, and compare each pair of them."""
     from creval.analysis.score_sources import read_sources
     from creval.stats.source_agreement import compare_sources as compare
 

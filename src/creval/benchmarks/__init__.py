@@ -23,14 +23,14 @@ _OWN_SAMPLES = "own-samples"
 
 
 def get_protocol(name: str) -> Protocol:
-    """Return the protocol with this name, which is registered itself or belongs to a registered benchmark."""
+    """Return the protocol with this name: a registered one, or that of a registered benchmark."""
     if name not in registry.protocols:
         for own in map(registry.benchmarks.get, registry.benchmarks.names()):
             if getattr(own.protocol, "name", None) == name:
                 return _create_protocol(name, own.protocol)
     protocol = _create_protocol(name, registry.protocols.get(name))
     if protocol.name != name:  # a run stores protocol.name and is scored by it
-        raise CrevalError(f"the protocol {name!r} has another `name`, {protocol.name!r}. Both must be equal.")
+        raise CrevalError(f"the protocol {name!r} has another `name`, {protocol.name!r}. Use the same name for both.")
     return protocol
 
 
@@ -51,7 +51,7 @@ def _create_protocol(name: str, factory: Callable[[], Protocol]) -> Protocol:
 
 
 def _find_invalid_ids(dataset: Dataset) -> Iterator[DatasetIssue]:
-    """Yield the samples whose id cannot be the file name of an edit."""
+    """Yield an issue for each sample whose id cannot be used as the file name of an edit."""
     for sample in dataset.samples:
         if reason := invalid_filename_reason(sample.id):
             note = f"it {reason}: creval edit leaves it out"
@@ -97,7 +97,7 @@ def open_benchmark(path: str | Path, protocol: str | Protocol | None = None) -> 
 
 
 def read_title(folder: Path) -> str:
-    """Return the name in the benchmark's folder.
+    """Return the name stored in the benchmark's folder.
 
     Without a name, returns the folder's name if the benchmark was built by creval, and an empty string otherwise.
     """

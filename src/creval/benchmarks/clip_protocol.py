@@ -24,7 +24,7 @@ SCHEMA = ScoreSchema(
 
 
 class ClipProtocol(Protocol):
-    """CLIP_img, and CLIP_dir for samples with captions of source and target. No judge is needed."""
+    """CLIP_img for all samples, and CLIP_dir for samples with captions of source and target. No judge is needed."""
 
     name = "clip"
     schema = SCHEMA

@@ -1,6 +1,7 @@
-"""Captions of sources and ideal edits that `creval build captions` keeps with a benchmark.
+"""Captions of sources and ideal edits that `creval build captions` stores in a benchmark's folder.
 
-Layout: `captions/captions.jsonl`, with id, source, target, and a digest of the instruction that the target follows.
+Layout: `captions/captions.jsonl`, with id, source, target, and a digest of the instruction from which the target
+caption was written.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ def read_caption_rows(folder: Path) -> dict[str, dict[str, Any]]:
 
 
 def captions_of(row: Mapping[str, Any], sample: Sample) -> dict[str, str]:
-    """Return the captions in a row, or {} if one is missing or the sample's instruction has changed."""
+    """Return the captions in a row, or {} if a caption is missing or the sample's instruction has changed since."""
     found = {name: clean_text(row.get(name)).strip() for name in CAPTION_KINDS}
     return found if all(found.values()) and row.get("instruction") == instruction_digest(sample) else {}
 

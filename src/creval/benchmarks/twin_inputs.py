@@ -1,6 +1,7 @@
-"""Real sources and their synthetic twins, in benchmarks that were built from images of `creval build twins`.
+"""Real sources and their synthetic twins, in benchmarks built from the output of `creval build twins`.
 
-Layout: `twins.jsonl`, with the id of a sample, its `input` (real or synthetic), and the `pair` that its source is of.
+Layout: `twins.jsonl`, with the id of a sample, its `input` (real or synthetic), and the `pair` to which its source
+belongs.
 """
 
 from __future__ import annotations
@@ -20,9 +21,9 @@ _GAP = Level("input_delta", "input_deltas", (f"{SYNTHETIC}-{REAL}",), difference
 
 
 def with_twin_inputs(dataset: Dataset) -> Dataset:
-    """Return a dataset whose samples have the tag `input`, with the level of that name and the gap between its groups.
+    """Return a dataset with the level `input` (real or synthetic), and with the difference between its two groups.
 
-    The samples of a pair are one cluster, so the interval of the gap is paired.
+    The samples of a pair are one cluster, so the interval of the difference is paired.
     """
     try:
         inputs = _read_inputs(dataset.root / TWIN_FILE)

@@ -76,7 +76,7 @@ class VIEScore(Protocol):
 
 
 class EditScore(VIEScore):
-    """The same scores from a model trained for them, which rates from 0 to 25."""
+    """The scores of VIEScore, from a model that was trained to give them and rates from 0 to 25."""
 
     name = "editscore"
     answer_scale = "0-25"

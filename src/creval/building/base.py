@@ -31,14 +31,14 @@ T = TypeVar("T")
 class Builder(ABC, Generic[T]):
     """Builder of a new or resumed benchmark.
 
-    A subclass finds its items in the constructor, estimates the calls of an item (`stages`), builds one item (`make`)
-    and saves the results (`save`).
+    A subclass finds its items in the constructor. It estimates the calls for an item (`stages`), builds an item
+    (`make`) and saves the results (`save`).
 
     - `title`: name of the benchmark, or "".
-    - `unusable`: inputs that cannot become an item, with the reasons.
+    - `unusable`: inputs from which no item can be built, each with the reason.
     - `changed_ids`: items whose input has changed. Estimates ignore their stored texts.
     - `duplicates`: duplicates among the images.
-    - `images`: folder of the images, if the benchmark is built from one.
+    - `images`: the image folder, if the benchmark is built from a folder.
     """
 
     benchmark: ClassVar[str]
@@ -84,16 +84,16 @@ class Builder(ABC, Generic[T]):
         """Build one item."""
 
     def prepare(self) -> Mapping[str, Any]:
-        """Check the inputs before the first call. Return additional entries of the manifest."""
+        """Check the inputs before the first call. Return additional entries for the manifest."""
         return {}
 
     def save(self, result: GenerationResult[T]) -> None:
-        """Save the results. Results that cannot be saved are moved to `left_out`."""
+        """Save the results. A result that cannot be saved is moved to `result.left_out`."""
 
     def record(self, result: GenerationResult[T]) -> Mapping[str, Any]:
-        """Return additional entries of `build.json`: the items that were left out, with reasons and rejected replies.
+        """Return additional entries for `build.json`: the items that were left out, with reasons and rejected replies.
 
-        Rejected replies of other items are saved with the items.
+        The rejected replies of a finished item are saved with the item.
         """
         left_out = dict(sorted(result.left_out.items()))
         rejected = {name: self.rejections[name] for name in left_out if self.rejections.get(name)}
@@ -116,7 +116,7 @@ class Builder(ABC, Generic[T]):
         return notes
 
     def estimate(self) -> list[CostEstimate]:
-        """Return the estimated cost of each model, without stored texts."""
+        """Return the estimated cost of each model. Texts that are already stored cost nothing."""
         return self.generator.estimate(self.pending_items(), self.stages(), self.changed_ids)
 
     def run(self, watch: ProgressCallback | None = None) -> GenerationResult[T]:

@@ -23,7 +23,7 @@ BuildFingerprint = Mapping[str, Any]
 def build_fingerprint(
     benchmark: str, generator: TextGenerator[Any], prompts: Iterable[Prompt], **details: Any
 ) -> BuildFingerprint:
-    """Return models, prompts, settings and other `details` that affect the texts of a benchmark."""
+    """Return everything that affects the texts of a benchmark: models, prompts, settings and other `details`."""
     return {
         "system": benchmark,
         "models": {role: judge.name for role, judge in generator.judges.items()},
@@ -35,13 +35,13 @@ def build_fingerprint(
 
 
 def read_stored_build(folder: Path) -> Mapping[str, Any]:
-    """Return the stored settings of a folder. They are ignored before the first text, so they can still change."""
+    """Return the settings of the build in a folder. {} if nothing is built yet, so settings can still be changed."""
     stored = read_stored_texts(folder)
     return (stored.manifest if stored.texts else {}) or read_build_record(folder)
 
 
 def require_same_build(folder: Path, fingerprint: BuildFingerprint) -> None:
-    """Raise `CrevalError` if the folder was started with other settings, or contains a benchmark from elsewhere."""
+    """Raise `CrevalError` if the folder's build has other settings, or if creval did not build its benchmark."""
     stored = read_stored_build(folder)
     recognised = [registry.benchmarks.get(name).recognise(folder) for name in registry.benchmarks.names()]
     if not stored and any(found and found.is_relative_to(folder) for found in recognised):
@@ -76,7 +76,7 @@ def read_build_record(folder: Path) -> dict[str, Any]:
         return {}
     record = read_json(path)
     if not isinstance(record, dict) or not all(_is_text_mapping(record.get(name, {})) for name in _TEXT_MAPPINGS):
-        raise CrevalError(f"{path} has a form that creval build does not write. Restore it or delete it.")
+        raise CrevalError(f"{path} does not have the form that creval build writes. Restore it or delete it.")
     return record
 
 

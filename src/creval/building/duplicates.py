@@ -4,15 +4,15 @@ An image's hash has 64 bits: the signs, relative to their median, of the 64 lowe
 discrete cosine transform of the image in grey, scaled to 32 x 32. Saving an image in another format, quality or size
 changes few bits. Two images are near duplicates if
 
-- their hashes differ in at most `MAX_BITS` bits, or the hash of one differs so from that of a part of the other (parts
-  with 80 to 95 % of each side, in the middle and at the edges), so that most crops are found; and
-- after aligning that part, their versions of 24 x 24 pixels differ nowhere by more than a fifth, which excludes images
-  that only have similar hashes, such as two objects before the same background.
+- their hashes differ in at most `MAX_BITS` bits, or the hash of one differs in at most as many from that of a part of
+  the other (parts with 80 to 95 % of each side, in the middle and at the edges), so that most crops are found; and
+- after alignment (of that part), the two images at 24 x 24 pixels differ by at most a fifth in every pixel. This
+  excludes images that only have similar hashes, such as two objects in front of the same background.
 
 Each hash is looked up in an index of four bands of 16 bits. Hashes that differ in at most eleven bits differ in at most
-two bits of some band, so none is missed. Only the first image of each group is indexed, at most `_MAX_BUCKET` images of
-a bucket are looked at, and an image is compared with at most `MAX_CANDIDATES` others, those with the closest hashes. So
-the time is linear in the number of images.
+two bits of some band, so none is missed. The time is linear in the number of images: only the first image of a group of
+duplicates is indexed, at most `_MAX_BUCKET` images of an index entry are looked at, and an image is compared with at
+most `MAX_CANDIDATES` images, those with the closest hashes.
 """
 
 from __future__ import annotations
@@ -76,14 +76,17 @@ class Duplicate(NamedTuple):
 
 @dataclass(frozen=True)
 class DuplicateReport:
-    """Duplicates among images. `skipped` are those that the build leaves out, `hashes` those of all images."""
+    """Duplicates among images. `skipped`: names of the images that the build leaves out.
+
+    `hashes`: hashes of all images.
+    """
 
     found: tuple[Duplicate, ...] = ()
     skipped: frozenset[str] = frozenset()
     hashes: HashFile | None = None
 
     def describe(self) -> list[str]:
-        """Return the notes for the user."""
+        """Return notes about the duplicates for the user."""
         notes = []
         for skipped in (True, False):
             some = [one for one in self.found if (one.name in self.skipped) == skipped]
@@ -102,7 +105,10 @@ class DuplicateReport:
 
 
 class ImageHash(NamedTuple):
-    """Digest of an image file, and the hashes of the image and of its parts. None if it cannot be compared."""
+    """Digest of an image file, and the hashes of the image and of its parts.
+
+    `hashes` is None for an almost plain image.
+    """
 
     digest: str
     hashes: tuple[int, ...] | None
@@ -121,7 +127,7 @@ class HashFile:
                 self._entries = dict(content.get("images") or {})
 
     def get(self, name: str, path: Path) -> ImageHash | None:
-        """Return the hash of a file that has not changed since it was stored."""
+        """Return the stored hash of an image. None if there is none, or if the file has changed since."""
         try:
             state, digest, text = self._entries[replace_lone_surrogates(name)]
             if state != _file_state(path):
@@ -137,7 +143,7 @@ class HashFile:
             self._changed = True
 
     def save(self) -> None:
-        """Write the file, if a hash was added."""
+        """Write `hashes.json` if a hash was added."""
         if self._changed:
             write_json(self.path, {"version": _VERSION, "images": self._entries})
             self._changed = False
@@ -157,10 +163,11 @@ def _parse_hashes(text: str) -> tuple[int, ...]:
 def check_duplicates(
     images: Mapping[str, Path], mode: str = KEEP, existing: Collection[str] = (), folder: Path | None = None
 ) -> DuplicateReport:
-    """Return the duplicates among images by name.
+    """Return the duplicates among `images`, which are files by name.
 
-    The original of a group is an `existing` image of the benchmark, otherwise the first by name. With `SKIP`, other
-    images that are not existing are left out. Hashes are read from the build's `folder`.
+    In each group of duplicates, one image counts as the original: an image that the benchmark already has (`existing`),
+    otherwise the first by name. With `SKIP`, the other images of the group are left out unless they are `existing`.
+    Stored hashes are read from the build's `folder`.
     """
     require_known("value of `duplicates`", mode, MODES)
     hashes = HashFile(folder) if folder else None
@@ -174,7 +181,7 @@ def find_duplicates(
 ) -> list[Duplicate]:
     """Return the duplicates among images, sorted by name. Images that cannot be opened are ignored.
 
-    Images in `first` are preferred as originals, then those that are first by name.
+    The original of a group of duplicates is an image in `first`, otherwise the first by name.
     """
     hashes = _hash_images(images, stored)
     originals = dict[str, str]()  # by digest
@@ -192,7 +199,10 @@ def find_duplicates(
 
 
 def _find_near_duplicates(images: Mapping[str, Path], hashes: Mapping[str, ImageHash]) -> dict[str, str]:
-    """Return the originals of near duplicates by name. The first image of a group is its original."""
+    """Return the original of each near duplicate, by the duplicate's name.
+
+    The first image of a group is its original.
+    """
     index = _HashIndex()
     indexed: dict[str, tuple[int, ...]] = {}
     groups: dict[str, str] = {}
@@ -226,7 +236,7 @@ def _root(groups: Mapping[str, str], name: str) -> str:
 
 @dataclass
 class _HashIndex:
-    """Index of hashes by their bands."""
+    """Index of hashes by their bands of 16 bits."""
 
     _buckets: dict[tuple[int, int], list[tuple[int, str]]] = field(default_factory=dict)
 
@@ -235,7 +245,7 @@ class _HashIndex:
             self._buckets.setdefault(key, []).append((value, name))
 
     def look_up(self, value: int) -> list[tuple[int, str]]:
-        """Return the names with a hash that differs in at most `MAX_BITS` bits, and the number of bits, in order."""
+        """Return (bits, name) of the images whose hash differs in at most `MAX_BITS` bits, the closest first."""
         found: dict[str, int] = {}
         for band, bits in _bands(value):
             for flips in _FLIPS:
@@ -271,7 +281,7 @@ def _hash_images(images: Mapping[str, Path], stored: HashFile | None) -> dict[st
 def hash_image(path: Path) -> ImageHash | None:
     """Return the hashes of an image and of its parts. None if it cannot be read.
 
-    An image of almost a single colour has no hashes, since there is nothing to compare.
+    An image with almost only one colour has no hashes, because there is nothing to compare.
     """
     try:
         digest = file_digest(path)
@@ -326,7 +336,10 @@ def _is_same(path: Path, part: Part, other: Path) -> bool:
 
 
 def _align(image: Image.Image, part: Part, wanted: NDArray[np.float64]) -> Part:
-    """Return the part of an image, near the given one, that has the smallest mean difference from other pixels."""
+    """Move the sides of a part so that its mean difference from the `wanted` pixels becomes minimal.
+
+    Return that part.
+    """
 
     def distance(one: Part) -> float:
         return float(np.abs(_scaled(image, one, _COMPARED_SIDE) - wanted).mean())

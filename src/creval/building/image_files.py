@@ -22,7 +22,7 @@ _RELEASE_SUFFIXES = frozenset({".jpg", ".jpeg", ".png", ".webp"})
 
 
 def release_suffix(path: PurePath) -> str:
-    """Return the suffix of an image file in a benchmark."""
+    """Return the suffix that an image file gets in a benchmark."""
     return path.suffix if path.suffix.casefold() in _RELEASE_SUFFIXES else ".png"
 
 
@@ -42,12 +42,12 @@ def save_png(image: Image.Image, path: Path) -> None:
 
 
 def write_error_reason(error: ImageError | OSError) -> object:
-    """Return why an image cannot be written."""
+    """Return an error of writing an image as the reason for the user."""
     return getattr(error, "strerror", None) or error
 
 
 def require_separate(folder: Path, out: Path) -> None:
-    """Raise `CrevalError` if the images are inside of the output folder."""
+    """Raise `CrevalError` if the images are inside the output folder."""
     if not folder.is_dir():
         raise CrevalError(f"`images` {folder} is not a folder.")
     if folder.resolve().is_relative_to(out.resolve()):
@@ -71,7 +71,7 @@ def find_image_names(folder: Path) -> list[str]:
 
 
 def sample_names(names: Sequence[str], limit: int | None, seed: int) -> list[str]:
-    """Return a random sample of names, in their order. A larger limit adds names to a smaller sample."""
+    """Return at most `limit` random names, in their order. A larger limit gives the same names and further ones."""
     shuffled = list(names)
     random.Random(f"pictures {seed}").shuffle(shuffled)  # noqa: S311
     return sorted(shuffled[:limit])

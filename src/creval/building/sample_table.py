@@ -29,7 +29,7 @@ _IMAGE_FIELDS = ("source", "mask", "references")
 
 @dataclass(frozen=True)
 class SampleTable:
-    """A sample table: its usable samples, and the issues of the other rows."""
+    """Result of checking a sample table: its usable samples, and the problems found in it."""
 
     path: Path
     rows: int
@@ -41,16 +41,17 @@ class SampleTable:
 
     @property
     def issue_counts(self) -> dict[str, int]:
-        """Number of issues by rule."""
+        """Number of problems by the rule that they break."""
         return dict(Counter(issue.rule for issue in self.issues))
 
 
 def init_sample_table(
     folder: Path, images: Path | None = None, table: Path | None = None, *, questions: bool = False, name: str = ""
 ) -> SampleTable:
-    """Write samples.csv (from JSONL, samples.jsonl) into a folder unless it exists, and check it.
+    """Write a sample table into a folder unless it has one, and check it.
 
-    Images outside of the folder are copied. With `questions`, an empty questions.csv is written too.
+    The table is samples.csv, or samples.jsonl if `table` is JSONL. Images outside the folder are copied into it. With
+    `questions`, a questions.csv is written, too, with an empty question for each sample.
     """
     if folder.exists() and not folder.is_dir():
         raise CrevalError(f"{folder} is a file. Give a folder.")
@@ -77,7 +78,7 @@ def init_sample_table(
 
 
 def _write_table(folder: Path, images: Path | None, table: Path | None) -> tuple[int, list[str]]:
-    """Write a table. Return the number of copied images, and the reasons of unreadable rows."""
+    """Write a sample table. Return the number of copied images, and why rows are unreadable."""
     if images is not None and not images.is_dir():
         raise CrevalError(f"`images` {images} is not a folder.")
     gathered = _ImageGatherer(folder, [base for base in (images, table and table.parent) if base])
@@ -111,7 +112,7 @@ def _write_table(folder: Path, images: Path | None, table: Path | None) -> tuple
 
 
 class _ImageGatherer:
-    """Collector of the images that a table names. It assigns each a path in the benchmark's folder."""
+    """Finds the images that a table names, and assigns each of them a path in the benchmark's folder."""
 
     def __init__(self, folder: Path, bases: Sequence[Path]) -> None:
         self._folder = folder.resolve()
@@ -156,7 +157,7 @@ class _ImageGatherer:
         return name
 
     def copy(self) -> int:
-        """Copy images from outside of the folder. Return their number."""
+        """Copy the images that are outside the folder. Return their number."""
         for path, name in self._names.items():
             atomic_copy(path, self._folder / name)
         return len(self._names)

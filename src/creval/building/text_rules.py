@@ -38,7 +38,7 @@ def garbled_reason(text: str) -> str:
 
 
 def step_list_reason(text: str) -> str:
-    """Return the reason if a text is a list of steps instead of one instruction, or ""."""
+    """Return a reason for rejection if a text is a list of steps instead of one instruction, or ""."""
     return "it is a list of steps, not one instruction" if _STEP_LIST.search(text) else ""
 
 
@@ -53,7 +53,7 @@ def length_rule(min_words: int, max_words: int) -> TextRule:
 
 
 def kept_quotes_rule(quoted_texts: Sequence[str]) -> TextRule:
-    """Return the rule that all quoted texts are still in the text."""
+    """Return a rule that is broken if one of these quoted texts is missing."""
 
     def rule(text: str) -> str:
         lost = [words for words in quoted_texts if words not in text]
@@ -81,7 +81,7 @@ def find_violation(text: str, **extra_rules: TextRule) -> str:
 
 
 def require_valid(text: str, **extra_rules: TextRule) -> str:
-    """Return the text. Raises `InvalidReplyError` if it violates a rule."""
+    """Return the text unchanged. Raises `InvalidReplyError` if it violates a rule."""
     if reason := find_violation(text, **extra_rules):
         raise InvalidReplyError(reason)
     return text

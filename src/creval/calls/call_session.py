@@ -24,7 +24,7 @@ T = TypeVar("T")
 
 
 class CallTarget(Protocol):
-    """A judge or an editor. It is opened before the first call and closed after the last."""
+    """Receiver of calls: a judge or an editor. It is opened before the first call and closed after the last."""
 
     async def open(self) -> None: ...
 
@@ -32,7 +32,7 @@ class CallTarget(Protocol):
 
 
 class CallSession:
-    """Calls that share a store, a budget in US dollars, a stop signal, a progress and a thread pool for images."""
+    """Session of calls with a common store, budget in US dollars, stop signal, progress and thread pool for images."""
 
     def __init__(
         self, store: RunWriter, progress: Progress, budget: float | None = None, answer_cache: AnswerCache | None = None
@@ -63,7 +63,10 @@ class CallSession:
         return self.stop_signal.reason
 
     def _run_in_thread(self, coroutine: Coroutine[None, None, None]) -> None:
-        """Run in another thread. A notebook needs this, since its own event loop is already running."""
+        """Run a coroutine in another thread.
+
+        A notebook needs this, because an event loop already runs in its thread.
+        """
         with ThreadPoolExecutor(1) as thread:
             running = thread.submit(asyncio.run, coroutine)
             while True:
@@ -126,9 +129,9 @@ class CallSession:
         work: Callable[[T], Awaitable[None]],
         concurrency: int,
     ) -> None:
-        """Open the targets and process items with `concurrency` workers, until `take` returns None.
+        """Open the targets. Let `concurrency` workers process items from `take`, until it returns None.
 
-        An error stops the session. In-flight work finishes; no new work is started.
+        After an error, in-flight items finish and no new ones are started.
         """
 
         async def worker() -> None:

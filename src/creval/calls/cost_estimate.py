@@ -10,11 +10,11 @@ class CostEstimate:
     """Estimated calls, images, bytes, tokens, cost and duration for one model.
 
     - `calls`: calls to make.
-    - `cached`: calls whose replies are already stored.
-    - `size`: bytes of the images. They are known only if every edit was inspected (`exact`).
+    - `cached`: planned calls whose replies are already stored.
+    - `size`: bytes of the images. It is known only if every edit was inspected (`exact`).
     - `cost`: US dollars. None if the price is unknown.
     - `unopened`: edits whose image headers cannot be read.
-    - `role`: task of the model, if a command uses several models.
+    - `role`: what the model does (such as `writer`), if a command uses several models.
     - `thinking`: estimated reasoning tokens of each call. They are included in `tokens_out`.
     """
 

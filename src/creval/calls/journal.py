@@ -21,7 +21,7 @@ CallRecord = tuple[CallKey, Reply, Sequence[Verdict]]
 class CallJournal:
     """Writer of call records to a store, in its own thread.
 
-    A commit waits two milliseconds, so that a burst of replies becomes one commit.
+    Each commit is delayed by two milliseconds, so that replies that arrive together become one commit.
     """
 
     def __init__(self, store: RunWriter, answer_cache: AnswerCache | None = None) -> None:
@@ -34,7 +34,7 @@ class CallJournal:
         self._writer: asyncio.Task[None] | None = None
 
     def record_edit(self, edit: Edit, judged_files: Mapping[str, FileStamp], failure: str = "") -> None:
-        """Queue an edit's judged image files, or the reason why they are unusable. Stored with the next records."""
+        """Queue an edit's judged image files, or why they are unusable. They are stored at the next commit."""
         known = self._edits.get(edit.key, edit)
         known = known._replace(judged_files={**known.judged_files, **judged_files})
         if failure:
@@ -43,15 +43,15 @@ class CallJournal:
         self._changed_edits.add(edit.key)
 
     def was_made(self, call: CallKey) -> bool:
-        """Return whether the store has a reply to this call, with any status."""
+        """Return whether the store has a reply to this call, answered or failed."""
         return self._store.has_call(call)
 
     def share(self, judge: str, answers: Mapping[bytes, CachedAnswer]) -> None:
-        """Add answers to the cache for other runs, after the next commit."""
+        """Put answers into the cache that runs share, after the next commit."""
         self._shared.append((judge, answers))
 
     async def append(self, records: Sequence[CallRecord]) -> None:
-        """Commit records. When this returns, they survive a kill."""
+        """Commit records. When this returns, they are on disk even if the process is killed."""
         committed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._queue.append((records, committed))
         if self._writer is None:
@@ -88,7 +88,7 @@ class CallJournal:
             self._store.put_replies(records)
 
     async def close(self) -> None:
-        """Commit the remaining edits and stop the thread."""
+        """Commit the queued edits and stop the thread."""
         if self._writer is not None:
             await self._writer
         if self._changed_edits:

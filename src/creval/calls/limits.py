@@ -21,7 +21,8 @@ def backoff(attempt: int, rng: random.Random) -> float:
 class ConcurrencyLimiter:
     """Concurrency and rate limit of calls to one model.
 
-    The number of slots is halved when the model is overloaded. Starts of calls are spaced to keep rates per minute.
+    The number of slots is halved when the model is overloaded. Calls are started at intervals that keep the limits of
+    requests and tokens per minute.
     """
 
     def __init__(
@@ -60,21 +61,21 @@ class ConcurrencyLimiter:
         return max(start, time.monotonic())
 
     def release(self) -> None:
-        """Release the slot."""
+        """Release the slot of a finished call."""
         self.in_flight -= 1
         self._wake_waiters()
 
     def correct_tokens(self, estimated: float, actual: float) -> None:
-        """Correct the rate limit by the actual number of tokens of a call."""
+        """Replace a call's estimated tokens with the actual number in the rate limit."""
         self._next_start += self._seconds_per_token * (actual - estimated)
 
     def record_success(self) -> None:
-        """Raise the limit after an answer, by about one slot for each round of answers."""
+        """Raise the number of slots after an answer: by about one when all slots have been answered once."""
         self.current_limit = min(float(self.max_concurrency), self.current_limit + max(1.0 / self.current_limit, 0.1))
         self._wake_waiters()
 
     def record_overload(self, started_at: float, retry_after: float | None) -> None:
-        """Halve the slots after an overload, once for all calls that were started before the last halving.
+        """Halve the slots after an overload. Overloaded calls from before the last halving do not halve them again.
 
         `retry_after` pauses new calls by that many seconds.
         """
@@ -130,7 +131,7 @@ class Budget:
     async def reserve(self, cost: float, stop_signal: StopSignal) -> bool:
         """Reserve the cost of a call. Return False if the budget does not allow it.
 
-        If in-flight calls may still cost less than estimated, wait for them first.
+        If other calls are in flight, wait for them first, because they may cost less than estimated.
         """
         while self.limit is not None and self.spent + sum(self._reserved) + cost > self.limit:
             if not self._reserved or stop_signal:

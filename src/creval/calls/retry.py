@@ -34,10 +34,11 @@ _MAX_CONNECTION_FAILURES = 3
 class Progress:
     """Progress of a run.
 
-    - `calls`: planned calls, and calls added to re-ask unanswered questions.
+    - `calls`: planned calls, including those added to re-ask unanswered questions.
     - `done`: finished calls.
     - `cached`: finished calls whose replies were already stored.
-    - `shared`: cached calls that were answered in another run. They save `saved` US dollars.
+    - `shared`: cached calls whose answers come from another run.
+    - `saved`: US dollars that the `shared` calls would have cost.
     - `measurements_total`, `measurements_done`: planned and finished measurements of metrics.
     - `tokens_estimated`: the server does not report tokens, so tokens and cost are estimates.
     - `unpriced`: some prices are unknown.
@@ -80,7 +81,7 @@ ProgressCallback = Callable[[Progress], None]
 
 
 class Usage(NamedTuple):
-    """Tokens and US dollars of a call, estimated or reported. Unknown values are None."""
+    """Tokens and US dollars of a call, estimated or as reported by the server. Unknown values are None."""
 
     tokens_in: float | None = 0
     tokens_out: float | None = 0
@@ -106,7 +107,7 @@ class CallStoppedError(Exception):
 
 
 class RetryingCaller(ABC, Generic[R, A]):
-    """Caller of one model. Retries each call until it is answered or has failed for the last time.
+    """Caller of one model. Retries each call until it is answered or may not be retried again.
 
     `has_succeeded` means that the model has answered before, e.g. in an earlier start of the run.
     """
@@ -202,9 +203,9 @@ class RetryingCaller(ABC, Generic[R, A]):
         raise CallStoppedError
 
     def _check_reachable(self, error: CallError) -> None:
-        """Raise `ProviderUnusable` after several failed connections to a server that was never reached.
+        """Raise `ProviderUnusable` after several failed connections if the server was never reached.
 
-        Its address is wrong, or it is not running.
+        Probably its address is wrong, or it is not running.
         """
         if self._has_succeeded or error.kind != "no connection":
             return
@@ -237,7 +238,7 @@ class RetryingCaller(ABC, Generic[R, A]):
 
 
 class JudgeCaller(RetryingCaller[JudgeRequest, JudgeResponse]):
-    """Caller of one judge."""
+    """`RetryingCaller` of one judge."""
 
     def __init__(
         self, judge: Judge, settings: ChatSettings, session: CallSession, *, has_succeeded: bool = False

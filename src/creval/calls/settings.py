@@ -25,7 +25,7 @@ _COUNT_BOUNDS = {"concurrency": (1, 4096), "attempts": (1, 1000), "retries": (0,
 
 @dataclass(frozen=True)
 class CallSettings:
-    """Settings of all calls: concurrency, rate, attempts for each call, and the budget of the folder in US dollars."""
+    """Settings of all calls: concurrency, rate limits, attempts per call, and the folder's budget in US dollars."""
 
     concurrency: int = 32
     attempts: int = 12
@@ -50,8 +50,8 @@ class CallSettings:
 class ChatSettings(CallSettings):
     """Settings of calls to models that answer with text: judges, writers, planners.
 
-    - `retries`: repeats of calls with unusable answers.
-    - `metric_models`: models that metrics use, by slot.
+    - `retries`: how often a call with an unusable answer is repeated.
+    - `metric_models`: the models that metrics use, by use (such as `clip`).
     """
 
     image_fit: str = "provider"
@@ -104,11 +104,11 @@ class ChatSettings(CallSettings):
 class JudgeSettings(ChatSettings):
     """Settings of a judging run. Those that affect answers (`answer_affecting`) are fixed for a run.
 
-    - `cache`: reuse answers of other runs, and share the answers of this run with them.
+    - `cache`: reuse answers of other runs, and let other runs reuse the answers of this one.
     - `reasoning`: whether judges reason before they answer. None uses the default of each question.
     - `stopping_rule`: rule of early stopping.
-    - `keep_old`: if a custom judge or metric has changed, keep its earlier answers.
-    - `redo`: if a custom judge or metric has changed, ask for all its answers again.
+    - `keep_old`: if a custom judge or metric has changed, keep the answers of its older version.
+    - `redo`: if a custom judge or metric has changed, discard its answers and ask or measure again.
     """
 
     batch_by: str = "metric"

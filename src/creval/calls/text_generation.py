@@ -1,7 +1,7 @@
-"""Text generation for building benchmarks and for plans: each text is requested once, stored, and reused on resume.
+"""Text generation for building benchmarks and for plans. Each text is requested once, stored, and reused on resume.
 
-An item is processed by a pipeline: a coroutine that requests one text after another through its `ItemSession`. Replies
-are stored under their complete request, so a pipeline that runs again gets the same texts without a call.
+A pipeline processes an item: it is a coroutine that requests one text after another through the item's `ItemSession`.
+The key of a stored reply is the complete request, so a pipeline that runs again gets the same texts without a call.
 """
 
 from __future__ import annotations
@@ -58,11 +58,11 @@ class StageEstimate(NamedTuple):
 
 @dataclass
 class GenerationResult(Generic[T]):
-    """Results of pipelines by item id.
+    """Results of the pipelines by item id.
 
     - `left_out`: items without a result, with the reason.
     - `stopped`: reason of an early stop, or "".
-    - `already_done`: number of items that were finished before this start.
+    - `already_done`: number of items that were finished when this run started.
     """
 
     progress: Progress
@@ -74,7 +74,7 @@ class GenerationResult(Generic[T]):
 
     @property
     def share_left_out(self) -> float:
-        """Share of items without a result, including items that were finished before this start."""
+        """Share of items that were left out, of all items including those in `already_done`."""
         return len(self.left_out) / max(1, self.already_done + len(self.results) + len(self.left_out))
 
     def leave_out(self, name: str, why: str) -> None:
@@ -101,10 +101,10 @@ class ItemSession:
         image_paths: Sequence[Path] | None = None,
         **places: str,
     ) -> str:
-        """Return a model's text about the item's image, or about `image_paths`.
+        """Return the text that a model writes about the item's image, or about `image_paths` if given.
 
-        Raises `GenerationFailedError` if there is no text. Another `attempt` sends the same request again. If `format`
-        is a `ReplyFormat`, its schema is sent too.
+        Raises `GenerationFailedError` if the model gives no text. To send a request again instead of using its stored
+        reply, give another number as `attempt`. If `format` is a `ReplyFormat`, its JSON schema is sent, too.
         """
         if image_paths is None:
             image_paths = [self.item.image] if self.item.image else []
@@ -127,7 +127,7 @@ class ItemSession:
         return await self._generator.generate(call_key, request)
 
     async def _get_image(self, role: str, path: Path) -> EncodedImage:
-        """Return an image as encoded for the model of a role. It is encoded once."""
+        """Return an image, encoded for the model of a role. The encoded image is kept for further requests."""
         if (role, path) not in self._encoded:
             self._encoded[role, path] = self._generator.encode_image(role, path)
         return await asyncio.shield(self._encoded[role, path])
@@ -143,7 +143,7 @@ ItemPipeline = Callable[[ItemSession], Awaitable[T]]
 class TextGenerator(Generic[T]):
     """Text generation with one model for each role (`writer`, `asker` ...).
 
-    In `shared_stages`, a request that several items have in common is sent once.
+    In the `shared_stages`, a request that is the same for several items is sent once.
     """
 
     def __init__(
@@ -183,9 +183,9 @@ class TextGenerator(Generic[T]):
     def estimate(
         self, items: Sequence[GenerationItem], stages: Sequence[StageEstimate], changed_ids: Container[str] = ()
     ) -> list[CostEstimate]:
-        """Return the estimated cost of each role for these items, without stored texts.
+        """Return the estimated cost of each role for these items.
 
-        Stored texts of items in `changed_ids` are not reused.
+        Stored texts cost nothing, except those of items in `changed_ids`: their texts are requested again.
         """
         found = []
         texts = read_stored_texts(self.folder).texts
@@ -313,7 +313,7 @@ class TextGenerator(Generic[T]):
         return {name: value for name, value in settings.items() if value}
 
     def encode_image(self, role: str, path: Path) -> asyncio.Future[EncodedImage]:
-        """Return a future of an image as encoded for the model of a role."""
+        """Return a future of an image, encoded for the model of a role."""
         judge, fit = self.judges[role], self._resize_rules[role]
         return asyncio.get_running_loop().run_in_executor(
             self._session.pool, lambda: judge.prepare_image(encode_for_request(path, fit))

@@ -1,4 +1,4 @@
-"""Requests for a text that are repeated until the text is valid."""
+"""Requests for a text. They are repeated until the text is valid."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _MAX_QUOTE_LENGTH = 200  # characters of a quoted reply
 
 
 class InvalidReplyError(Exception):
-    """A reply is invalid. The model is asked again with the reason, or with `request` if it is given."""
+    """A reply is invalid. The model is asked again, with the reason, or with the text in `request` if given."""
 
     def __init__(self, why: str, request: str = "") -> None:
         super().__init__(why)
@@ -31,7 +31,7 @@ class RetriesExhaustedError(GenerationFailedError):
 
 
 class ValidatingSession:
-    """Session of an item that repeats a request up to `retries` times. `rejections` lists the rejected replies."""
+    """Session of an item that repeats a request up to `retries` times. `rejections` lists rejected replies and why."""
 
     def __init__(self, session: ItemSession, retries: int) -> None:
         self.session, self.retries = session, retries
@@ -60,7 +60,7 @@ class ValidatingSession:
         image_paths: Sequence[Path] | None = None,
         **places: str,
     ) -> T:
-        """Return the result of `parse` for a reply. Repeat the request if the reply is rejected, empty or a refusal."""
+        """Return what `parse` returns for a reply. Repeat the request if the reply is rejected, empty or a refusal."""
         reasons: list[str] = []
         refusals = 0
         for again in range(self.retries + 1):

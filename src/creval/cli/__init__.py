@@ -1,4 +1,7 @@
-"""The command line. Most commands have a module of their own; those that analyse or output a run share two."""
+"""The command line. Most commands have a module of their own.
+
+Commands on one topic share one, such as `analysis_commands`.
+"""
 
 from __future__ import annotations
 
@@ -85,7 +88,8 @@ for registered in (
 def main_callback(
     context: typer.Context,
     config: Annotated[
-        str | None, typer.Option(metavar="FILE", help=f"Defaults of options; by default {CONFIG_FILE}, if it exists.")
+        str | None,
+        typer.Option(metavar="FILE", help=f"File with defaults of options; if not given, {CONFIG_FILE} if it exists."),
     ] = None,
     version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
 ) -> None:
@@ -106,7 +110,7 @@ _UsageError: type[typer.BadParameter] = typer.BadParameter.__mro__[1]
 
 
 def main() -> None:
-    """Run creval. Errors end in one sentence on standard error and exit status 2."""
+    """Run creval. An error prints one sentence on standard error, and the exit status is 2."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")

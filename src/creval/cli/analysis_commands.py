@@ -25,7 +25,8 @@ def compare(
     missing: options.Missing = None,
     top: Annotated[int, typer.Option(min=0, help="Number of samples to show.")] = 5,
     metrics: Annotated[
-        str | None, typer.Option(metavar="IF,VC", help="Compare in these metrics instead of the ranking one.")
+        str | None,
+        typer.Option(metavar="IF,VC", help="Compare in these metrics instead of the one that ranks the models."),
     ] = None,
     lower: options.Lower = None,
     label: options.Label = None,
@@ -65,10 +66,13 @@ def compare(
 
 def agree(
     runs: Annotated[
-        list[str] | None, typer.Argument(metavar="RUN...", help="Runs of the same benchmark, or one.")
+        list[str] | None, typer.Argument(metavar="RUN...", help="One run, or several runs of the same benchmark.")
     ] = None,
     human: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Measure the agreement of people instead (CSV or JSONL).")
+        str | None,
+        typer.Option(
+            metavar="FILE", help="Human ratings (CSV or JSONL): measure the agreement of these people instead."
+        ),
     ] = None,
     scale: options.Scale = None,
     by: Annotated[str | None, typer.Option(metavar="LEVEL", help="Also by group: category, dimension ...")] = None,
@@ -76,7 +80,7 @@ def agree(
         str | None,
         typer.Option(
             metavar="nominal|ordinal|interval",
-            help="Distance of Krippendorff's alpha; by default that of the answers' scale.",
+            help="Distance of Krippendorff's alpha; by default as the answers' scale requires.",
         ),
     ] = None,
     json: options.Json = False,
@@ -99,7 +103,7 @@ def items(
     label: options.Label = None,
     json: options.Json = False,
 ) -> None:
-    """Show the difficulty and discrimination of questions, and which to review."""
+    """Show the difficulty and discrimination of questions, and which questions to review."""
     from creval.api import analyses
 
     opened = options.open_for_output(run, label, json)
@@ -115,7 +119,9 @@ def sensitivity(
     common_samples: options.CommonSamples = False,
     human: Annotated[
         str | None,
-        typer.Option(metavar="FILE", help="Also find the weights that agree best with people (CSV or JSONL)."),
+        typer.Option(
+            metavar="FILE", help="Human ratings (CSV or JSONL): also find the weights that agree best with them."
+        ),
     ] = None,
     scale: options.Scale = None,
     label: options.Label = None,
@@ -133,7 +139,7 @@ def sensitivity(
 def repeats(
     run: options.RunFolder,
     error: Annotated[
-        float | None, typer.Option(min=0.0, help="Find the number of repeats needed for this variation.")
+        float | None, typer.Option(min=0.0, help="Find the number of repeats with which scores vary by at most this.")
     ] = None,
     label: options.Label = None,
     json: options.Json = False,
@@ -154,7 +160,7 @@ def unchanged(
     resamples: options.Resamples = 2_000,
     seed: options.Seed = 0,
 ) -> None:
-    """Show which models left sources unchanged, and how consistent edits that follow instructions are."""
+    """Show which models left sources unchanged, and how consistent the edits are that follow their instruction."""
     from creval.api import analyses
 
     opened = options.open_for_output(run, label, json)
@@ -206,11 +212,14 @@ def align(
 
 def calibrate(
     judge: Annotated[str, options.spec("judges", "openai:gpt-4o, pixel ...")],
-    out: Annotated[str, typer.Option(metavar="FILE", help="JSON file for the rates.")],
-    samples: Annotated[int, typer.Option(min=6, max=9999, help="Number of edits.")] = 60,
-    repeat: Annotated[int, typer.Option(min=1, help="Repeat the unmodified trial K times.")] = 2,
+    out: Annotated[str, typer.Option(metavar="FILE", help="JSON file to write the error rates to.")],
+    samples: Annotated[int, typer.Option(min=6, max=9999, help="Number of edits to judge.")] = 60,
+    repeat: Annotated[int, typer.Option(min=1, help="Judge the unmodified edits K times.")] = 2,
     variants: Annotated[
-        bool, typer.Option("--variants/--no-variants", help="Also test variants: swapped, halved, reworded ...")
+        bool,
+        typer.Option(
+            "--variants/--no-variants", help="Also test variants: images swapped or halved, questions reworded ..."
+        ),
     ] = True,
     concurrency: Annotated[int, typer.Option(min=1, max=4096, help="Concurrent calls.")] = 32,
     price: options.Price = None,

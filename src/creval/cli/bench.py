@@ -18,7 +18,8 @@ def bench(
     path: Annotated[str | None, typer.Argument(metavar="[PATH]", help="The folder of a benchmark.")] = None,
     json: options.Json = False,
     plot: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Draw the distributions of a benchmark (.svg, .png or .pdf).")
+        str | None,
+        typer.Option(metavar="FILE", help="Plot how a benchmark's samples are distributed (.svg, .png or .pdf)."),
     ] = None,
 ) -> None:
     """List benchmarks, protocols, judges, editors and scales, or describe and check a benchmark's folder."""
@@ -98,7 +99,7 @@ def _print_benchmark(summary: dict[str, Any]) -> None:
 
 
 def _step_tables(steps: Mapping[str, Any]) -> Iterable[OutputTable]:
-    """Yield the operations by category, and which category follows which."""
+    """Yield two tables: the operations by category, and how often a category follows another one."""
     from creval.reporting.commands.build_output import operations_table
     from creval.reporting.output import OutputTable
 
@@ -117,7 +118,7 @@ def _step_tables(steps: Mapping[str, Any]) -> Iterable[OutputTable]:
 
 
 def _format_issues(findings: Iterable[dict[str, str]]) -> Iterable[str]:
-    """Yield lines with issues grouped by kind, those of one file in one line."""
+    """Yield lines that list issues by kind. The issues of one file share a line."""
     kinds: dict[tuple[str, ...], dict[str, list[str]]] = {}
     for finding in findings:
         what = tuple(finding.get(key, "") for key in ("rule", "found", "became", "note"))

@@ -37,7 +37,7 @@ class BuildFlags:
     name: Annotated[str, typer.Option(metavar="NAME", help="The benchmark's title; by default the folder's name.")] = ""
     limit: Annotated[int | None, typer.Option(min=1, help="Only N images or rows.")] = None
     concurrency: Annotated[int, typer.Option(min=1, max=4096, help="Images in progress at once.")] = 16
-    retries: Annotated[int, typer.Option(min=0, help="Re-request texts that break a rule, up to N times.")] = 2
+    retries: Annotated[int, typer.Option(min=0, help="Request texts that break a rule again, up to N times.")] = 2
     attempts: options.Attempts = 12
     timeout: options.Timeout = 300.0
     rpm: options.Rpm = None
@@ -48,10 +48,11 @@ class BuildFlags:
     budget: Annotated[str | None, typer.Option(metavar="5USD", help="Stop when the build has cost this much.")] = None
     key_env: options.KeyEnv = None
     max_unanswered: Annotated[
-        str, typer.Option(metavar="PERCENT", help="Exit with status 1 if more images are left out.")
+        str,
+        typer.Option(metavar="PERCENT", help="Exit with status 1 if more than this share of the images is left out."),
     ] = "0.5"
     duplicates: Annotated[
-        str, typer.Option(metavar="keep|skip", help="Report duplicate images only, or leave them out.")
+        str, typer.Option(metavar="keep|skip", help="Only report duplicate images, or leave them out.")
     ] = "keep"
     seed: Annotated[int, typer.Option(min=0, help="Seed of random choices.")] = 0
     resume: Annotated[
@@ -94,9 +95,9 @@ class BuildFlags:
 
 
 def build_command(function: Callable[..., None], without: Sequence[str] = ()) -> Callable[..., None]:
-    """Decorate a command to also take the options of `BuildFlags`, which it receives as `common`.
+    """Decorate a command so that it also takes the options of `BuildFlags`. It receives them as `common`.
 
-    It does not take those in `without`, which keep their defaults.
+    Options named in `without` are not added and keep their defaults.
     """
     hints = get_type_hints(BuildFlags, include_extras=True)
     shared = {name: hint for name, hint in hints.items() if name not in without}
@@ -122,7 +123,7 @@ def build_command(function: Callable[..., None], without: Sequence[str] = ()) ->
 
 
 class BuildOutput(NamedTuple):
-    """Output of a build: whether the benchmark has samples, a table of it, further `facts` for JSON, and notes."""
+    """Output of a build: whether the benchmark has samples, a table about it, further `facts` for JSON, and notes."""
 
     has_samples: bool
     table: CommandOutput | None

@@ -24,7 +24,9 @@ def complex_edit(
     out: build_common.Out,
     writer: build_common.Writer,
     steps: Annotated[int, typer.Option(min=1, max=20, help="Atomic edits per image: C1 to CN.")] = 8,
-    temperature: Annotated[float, typer.Option(min=0, help="Temperature of the sequences; other texts have 0.")] = 1.15,
+    temperature: Annotated[
+        float, typer.Option(min=0, help="Temperature for writing the atomic edits; all other texts use 0.")
+    ] = 1.15,
     *,
     common: build_common.BuildFlags,
 ) -> None:

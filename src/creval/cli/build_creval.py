@@ -37,9 +37,11 @@ def creval(
         typer.Option(metavar="FILE|DIR", help="Your own examples by dimension: CSV, JSON, JSONL, text files."),
     ] = None,
     rewrite: Annotated[bool, typer.Option("--rewrite", help="Add checkable attributes to your instructions.")] = False,
-    no_blind: Annotated[bool, typer.Option("--no-blind", help="Do not check questions on the source alone.")] = False,
+    no_blind: Annotated[
+        bool, typer.Option("--no-blind", help="Skip the check of questions on the source image alone.")
+    ] = False,
     temperature: Annotated[
-        float | None, typer.Option(min=0, help="Temperature of the writer, by default 1; others have 0.")
+        float | None, typer.Option(min=0, help="Temperature of the writer, by default 1; the other models use 0.")
     ] = None,
     *,
     common: build_common.BuildFlags,
@@ -102,7 +104,7 @@ def _samples_table(
 
 
 def _list_notes(builder: CrevalBuilder, counts: QuestionCounts, rejected: Counter[str]) -> list[str]:
-    """Return notes on rejected, flagged, unchecked and preserved files."""
+    """Return notes on rejected, flagged and unchecked questions, and on files that were not overwritten."""
     from creval.building.build_manifest import BUILD_RECORD
     from creval.core.formatting import escape_control, pluralise
 

@@ -31,13 +31,18 @@ def ice(
     ] = MODEL,
     templates: Annotated[str | None, typer.Option(metavar="FILE", help="Your own templates by task: JSON.")] = None,
     derive: Annotated[
-        bool, typer.Option("--derive", help="Make edge, grey, blurred and bordered images from photographs.")
+        bool, typer.Option("--derive", help="Derive edge, grey, blurred and bordered images from photographs.")
     ] = False,
     metric_model: Annotated[
-        list[str] | None, typer.Option(metavar="depth|pose=MODEL", help="With --derive: make depth maps or poses, too.")
+        list[str] | None,
+        typer.Option(metavar="depth|pose=MODEL", help="With --derive: derive depth maps or poses, too."),
     ] = None,
-    source_type: Annotated[str, typer.Option(metavar="real|generated", help="Type of the source images.")] = "",
-    temperature: Annotated[float, typer.Option(min=0, help="Temperature of the writer; descriptions have 0.")] = 0.7,
+    source_type: Annotated[
+        str, typer.Option(metavar="real|generated", help="Whether the source images are real or generated.")
+    ] = "",
+    temperature: Annotated[
+        float, typer.Option(min=0, help="Temperature of the writer. The model that describes images has 0.")
+    ] = 0.7,
     *,
     common: build_common.BuildFlags,
 ) -> None:
@@ -91,5 +96,5 @@ def _parse_control_models(given: list[str] | tuple[()], derive: bool) -> dict[st
 
     found = options.parse_metric_models(given)
     if found and not (found.keys() <= set(MODEL_DERIVABLE) and derive):
-        raise CrevalError("--metric-model takes depth=MODEL and pose=MODEL here, together with --derive.")
+        raise CrevalError("--metric-model takes only depth=MODEL and pose=MODEL here, and needs --derive.")
     return found

@@ -29,7 +29,7 @@ def twins(
     *,
     common: build_common.BuildFlags,
 ) -> None:
-    """Describe your images and make images from the texts alone. Resumes an interrupted build."""
+    """Describe your images and make images from the descriptions alone. Resumes an interrupted build."""
     from creval.building.twins.twin_build import IMAGE_FOLDER, TwinBuild
     from creval.core.formatting import escape_control, pluralise
     from creval.editors.base import EditorOptions

@@ -29,7 +29,9 @@ def prune(
     older_than: Annotated[
         str | None, typer.Option(metavar="30d", help="Delete answers older than this: 12h, 30d, 8w.")
     ] = None,
-    to: Annotated[str | None, typer.Option(metavar="1GB", help="Delete the oldest answers beyond this size.")] = None,
+    to: Annotated[
+        str | None, typer.Option(metavar="1GB", help="Delete the oldest answers until the cache has at most this size.")
+    ] = None,
     judge: Annotated[str | None, typer.Option(metavar="SPEC", help="Only answers of this judge.")] = None,
     json: options.Json = False,
 ) -> None:

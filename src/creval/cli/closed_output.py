@@ -10,11 +10,11 @@ from typing import Any
 
 
 class OutputClosedError(BaseException):
-    """Standard output was closed by its reader. It is not an `OSError`, so that libraries do not handle it."""
+    """Standard output was closed by its reader. Not a subclass of `OSError`, which libraries might catch."""
 
 
 class _Output(io.FileIO):
-    """Standard output or standard error. If `optional`, a closed reader is ignored."""
+    """Wrapper of standard output or standard error. If `optional`, output to a closed reader is discarded."""
 
     def __init__(self, descriptor: int, *, optional: bool) -> None:
         super().__init__(descriptor, "wb", closefd=False)

@@ -28,7 +28,7 @@ _SECRET_VALUE = re.compile(r"^(?:sk-|Bearer )|\b(?:api[-_]?key|secret|password)=
 
 @dataclass(frozen=True)
 class ConfigValue:
-    """A default from a file: its value in the form of the option, and its section and line."""
+    """A default from a config file: its value as the option takes it, and its section and line."""
 
     value: Any
     section: str
@@ -54,7 +54,7 @@ class Config:
 
 
 def command_options(root: Any) -> dict[str, dict[str, Any]]:
-    """Return the options of every command, except hidden ones, by their name in a file."""
+    """Return the options of every command, except hidden ones, by their name in a config file."""
     found: dict[str, dict[str, Any]] = {}
     groups = [("", root)]
     for path, group in groups:
@@ -86,7 +86,7 @@ def read_config(given: str | None, root: Any) -> Config:
 
 
 class _Reader:
-    """Reader that checks the content of a file against the existing options."""
+    """Reader that checks the content of a config file against the existing options."""
 
     def __init__(self, path: Path, text: str, root: Any) -> None:
         self._path, self._commands, self._context = path, command_options(root), typer.Context(root)
@@ -159,7 +159,7 @@ class _Reader:
 
 
 def _key(param: Any) -> str:
-    """Return the name of a parameter in a file: `set` for `set_`."""
+    """Return the name of a parameter in a config file, such as `set` for `set_`."""
     return str(param.name).rstrip("_")
 
 
@@ -198,7 +198,7 @@ def _is_number(option: Any, context: typer.Context) -> bool:
 
 
 def _find_lines(text: str) -> Iterator[tuple[tuple[str, ...], int]]:
-    """Yield the path of each key with its line, for keys that are on a line of their own."""
+    """Yield the path and the line number of each key that begins a line."""
     section: tuple[str, ...] = ()
     for number, line in enumerate(text.splitlines(), 1):
         if match := re.match(r"\s*\[([^\[\]]+)\]", line):

@@ -88,7 +88,7 @@ def print_table(table: OutputTable) -> None:
 
 
 def watch_calls(line: ProgressLine, label: str = "") -> Callable[..., None]:
-    """Return a callback that shows the progress of calls. `label` and `unit` can be overridden in each call."""
+    """Return a callback that shows the progress of calls to models. Each use can override `label` and `unit`."""
 
     def watch(progress: Progress, label: str = label, unit: str = "calls") -> None:
         left = progress.calls - progress.done
@@ -136,9 +136,9 @@ def error_notes(progress: Progress, wanted: str = "answer") -> list[str]:
 def call_summary(
     progress: Progress, *, kept: str = "", folder_cost: float | None = None, folder_calls: int | None = None
 ) -> str:
-    """Summarise calls: their number, time, tokens and cost, and the number of results `kept` from before.
+    """Summarise a command's calls: number, time, tokens, cost, and how many results were `kept` from before.
 
-    `folder_cost` and `folder_calls` are totals of all commands on a folder, if known.
+    `folder_cost` and `folder_calls` are totals over all commands that wrote to the folder, if known.
     """
     about = "about " if progress.tokens_estimated else ""
     tokens = progress.tokens_in + progress.tokens_out
@@ -159,7 +159,7 @@ def call_summary(
 
 
 def exit_if_stopped(stopped: str, done_word: str) -> None:
-    """Exit if a command did not finish. `done_word` describes the finished part, such as `answered`."""
+    """Exit if a command stopped early. `done_word` describes the finished part, such as `answered`."""
     if stopped == "interrupted":
         print_note(f"stopped: everything {done_word} so far is stored. Repeat the command to resume.")
         sys.exit(130)  # typer.Exit(130) would be reported as another interrupt
@@ -169,7 +169,7 @@ def exit_if_stopped(stopped: str, done_word: str) -> None:
 
 
 def exit_if_too_many_missing(share: float, allowed: float, what: str) -> None:
-    """Exit with status 1 if a larger share than allowed is missing. `what` completes the sentence, in the plural."""
+    """Exit with status 1 if more than the allowed share is missing. `what` says what, such as `answers are missing`."""
     if share > allowed:
         print_note(f"{100 * share:.1f} % {what}, more than --max-unanswered allows: exit status 1.")
         raise typer.Exit(1)

@@ -27,7 +27,7 @@ class Page(NamedTuple):
 
 
 def find_pages() -> dict[str, Page]:
-    """Return the pages by topic, such as `judging`. Prefers the built site to the sources of a checkout."""
+    """Return the pages by topic, such as `judging`. The built site is preferred to the sources of a checkout."""
     sources = _SITE / "_sources"
     root, suffix = (sources, ".md.txt") if sources.is_dir() else (_CHECKOUT, ".md")
     pages = {}
@@ -64,7 +64,7 @@ def docs(
     page = pages[topic or "index"]
     if not page.html.is_file():
         raise CrevalError(
-            "the site is not built in this checkout. Run `make docs`, or use `text` to read in the terminal."
+            "the HTML pages are not built in this checkout. Run `make docs`, or use `text` to read in the terminal."
         )
     import webbrowser
 

@@ -29,13 +29,16 @@ def edit(
     editor: Annotated[str, options.spec("editors", "openai:gpt-image-1, command:'PROGRAM ...' ...")],
     out: Annotated[str, typer.Option(metavar="DIR", help="Folder for the edits; its name is the model's name.")],
     strategy: Annotated[
-        str, typer.Option(metavar="NAME+NAME", help="direct, sequential, best-of:N, reasoned.")
+        str, typer.Option(metavar="NAME+NAME", help="Strategy: direct, sequential, best-of:N, reasoned.")
     ] = "direct",
     judge: Annotated[str, options.spec("judges", "Judge that picks the best edit, for best-of.")] = "",
     reasoner: Annotated[str, options.spec("judges", "Model that plans the edits, for reasoned.")] = "",
     repeat: Annotated[int, typer.Option(min=1, help="For best-of: pick by the mean of K judgements.")] = 1,
     candidates: Annotated[
-        str | None, typer.Option(metavar="DIR", help="Reuse candidates of another folder by the same editor.")
+        str | None,
+        typer.Option(
+            metavar="DIR", help="For best-of: reuse the same editor's images in another folder as candidates."
+        ),
     ] = None,
     set_: Annotated[
         list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Parameter of the editor; repeatable.")
@@ -43,8 +46,10 @@ def edit(
     limit: Annotated[int | None, typer.Option(min=1, help="Only N samples, balanced over dimensions.")] = None,
     subset: options.Subset = None,
     dimension: Annotated[str | None, typer.Option(metavar="A,B", help="Only these dimensions or categories.")] = None,
-    draws: Annotated[int, typer.Option(min=1, help="Edits per sample, each with another seed (STEM--1.png ...).")] = 1,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the first draw; each next one is one higher.")] = 0,
+    draws: Annotated[
+        int, typer.Option(min=1, help="Edits per sample (draws), each with another seed (STEM--1.png ...).")
+    ] = 1,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the first draw; increases by one per draw.")] = 0,
     concurrency: Annotated[int, typer.Option(min=1, max=1024, help="Concurrent images.")] = 4,
     attempts: Annotated[int, typer.Option(min=1, help="Tries per image before giving up.")] = 5,
     timeout: Annotated[float, typer.Option(min=0.1, help="Timeout of an image in seconds.")] = 600.0,
@@ -52,14 +57,18 @@ def edit(
     prompts: options.Prompts = None,
     price: Annotated[float | None, typer.Option(metavar="USD", min=0, help="US dollars per image.")] = None,
     token_price: Annotated[
-        str | None, typer.Option(metavar="IN,OUT", help="Judge and reasoner: US dollars per million tokens.")
+        str | None,
+        typer.Option(metavar="IN,OUT", help="Price of the judge and the reasoner in US dollars per million tokens."),
     ] = None,
-    budget: Annotated[str | None, typer.Option(metavar="5USD", help="Stop when the folder has cost this much.")] = None,
+    budget: Annotated[
+        str | None, typer.Option(metavar="5USD", help="Stop when all commands on the folder have cost this much.")
+    ] = None,
     key_env: Annotated[
         str | None, typer.Option(metavar="NAME", help="Environment variable with the editor's API key.")
     ] = None,
     max_unanswered: Annotated[
-        str, typer.Option(metavar="PERCENT", help="Exit with status 1 if more samples have no image.")
+        str,
+        typer.Option(metavar="PERCENT", help="Exit with status 1 if more than this share of the samples has no image."),
     ] = "0.5",
     keep_old: options.KeepOld = False,
     redo: options.Redo = False,

@@ -19,10 +19,10 @@ def print_estimates(
     price: str = "--price IN,OUT",
     left_out: Mapping[str, str] | None = None,
 ) -> None:
-    """Print a row for each model, or JSON.
+    """Print a table of estimates with a row for each model, or JSON.
 
-    `subject` is what the estimate is for, such as 12 images. `price` names the option for unknown prices. `left_out`
-    are skipped items with reasons, for JSON.
+    `subject` says what the estimate is for, such as 12 images. `price` names the option that sets an unknown price.
+    `left_out` are the skipped items with reasons, for JSON.
     """
     from creval.core.formatting import pluralise
 
@@ -43,7 +43,7 @@ def print_estimates(
     thinking = {made.judge: made.thinking for made in estimates if made.thinking}
     for judge, tokens in thinking.items():
         console.print_note(
-            f"{judge} thinks before it answers: {tokens:,} tokens per call are a guess and may be too few."
+            f"{judge} reasons before it answers: {tokens:,} reasoning tokens per call are a guess and may be too few."
         )
     unopened = max(made.unopened for made in estimates)
     if unopened:

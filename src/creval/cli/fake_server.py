@@ -17,7 +17,9 @@ def fake_server(
     latency: Annotated[float, typer.Option(min=0, help="Milliseconds before a reply.")] = 0.0,
     faults: Annotated[float, typer.Option(min=0, max=1, help="Share of faulty replies, of all kinds.")] = 0.0,
     never: Annotated[str, typer.Option(metavar="WORDS", help="Never answer questions that contain these words.")] = "",
-    declines: Annotated[float, typer.Option(min=0, max=1, help="Share of images for which texts are declined.")] = 0.0,
+    declines: Annotated[
+        float, typer.Option(min=0, max=1, help="Share of images for which the server declines to write texts.")
+    ] = 0.0,
     stall: Annotated[float, typer.Option(min=0, help="Seconds that a hanging reply takes.")] = 600.0,
     seed: Annotated[int, typer.Option(min=0, help="Seed of answers and faults.")] = 0,
 ) -> None:

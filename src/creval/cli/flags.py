@@ -20,7 +20,7 @@ _FIELD = re.compile(r"`([a-z][a-z_]*)`")
 
 
 def with_flags(text: str) -> str:
-    """Return a message with each `field` that is an option written as that option.
+    """Return a message in which each `field` that is an option is written as the option.
 
     >>> with_flags("`batch_by` must be question.")
     '--ask must be question.'
@@ -33,7 +33,7 @@ def _flag(field: str) -> str:
 
 
 def current_spelling(arguments: list[str]) -> list[str]:
-    """Return a command's arguments with old spellings of options replaced, and --config first."""
+    """Return a command's arguments with old spellings of options replaced and --config moved to the front."""
     first, replaced = list[str](), list[str]()
     rest = iter(arguments)
     for argument in rest:

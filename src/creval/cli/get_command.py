@@ -20,7 +20,7 @@ def get(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print size and commit, then exit.")] = False,
     json: options.Json = False,
 ) -> None:
-    """Download a benchmark's official release, or list where the releases are."""
+    """Download a benchmark's official release. Without a name, list where the releases are."""
     from creval.api import releases
 
     found = releases.get(

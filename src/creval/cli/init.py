@@ -31,7 +31,7 @@ def samples(
     name: Annotated[str, typer.Option(metavar="NAME", help="The benchmark's title; by default DIR's name.")] = "",
     json: options.Json = False,
 ) -> None:
-    """Write samples.csv from images or a table, or check the one in DIR, and report what is missing."""
+    """Write samples.csv from images or a table, or check the sample table in DIR. Report what is missing."""
     from creval.api.init_samples import init_samples
 
     found = init_samples(folder, images=images, table=table, questions=questions, name=name)
@@ -46,8 +46,10 @@ def ice(
     annotations: Annotated[
         str | None, typer.Option(metavar="FILE", help="COCO's instances_*.json, or VITON-HD's file of pairs.")
     ] = None,
-    limit: Annotated[int | None, typer.Option(min=1, help="Only N sets of images, chosen at random.")] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the choice.")] = 0,
+    limit: Annotated[
+        int | None, typer.Option(min=1, help="Only N images with their masks and references, chosen at random.")
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the random choice.")] = 0,
     json: options.Json = False,
 ) -> None:
     """Copy images of a public dataset, with masks and references, for creval build ice."""

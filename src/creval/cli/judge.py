@@ -32,7 +32,9 @@ def judge(
     protocol: Annotated[
         str | None, options.spec("protocols", "Use the questions of another protocol: viescore ...", "NAME")
     ] = None,
-    ask: Annotated[str, typer.Option(metavar="question|metric|sample", help="Questions in one call.")] = "metric",
+    ask: Annotated[
+        str, typer.Option(metavar="question|metric|sample", help="Which questions share a call.")
+    ] = "metric",
     repeat: Annotated[int, typer.Option(min=1, help="Ask every question K times.")] = 1,
     limit: Annotated[int | None, typer.Option(min=1, help="Only N samples, balanced over dimensions.")] = None,
     metrics: Annotated[str | None, typer.Option(metavar="A,B", help="Only these metrics.")] = None,
@@ -53,8 +55,12 @@ def judge(
         bool | None,
         typer.Option("--reasoning/--no-reasoning", help="Ask for reasoning before answers, or for answers alone."),
     ] = None,
-    no_rubric: Annotated[bool, typer.Option("--no-rubric", help="Omit the scoring rubric.")] = False,
-    temperature: Annotated[float | None, typer.Option(min=0, help="By default 0, or 1 with --repeat.")] = None,
+    no_rubric: Annotated[
+        bool, typer.Option("--no-rubric", help="Do not show the scoring rubric to the judge.")
+    ] = False,
+    temperature: Annotated[
+        float | None, typer.Option(min=0, help="Temperature of the judge; by default 0, or 1 with --repeat.")
+    ] = None,
     set_: Annotated[
         list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Parameter of every request; repeatable.")
     ] = None,
@@ -69,7 +75,8 @@ def judge(
     margin: options.Margin = 0.0,
     key_env: options.KeyEnv = None,
     max_unanswered: Annotated[
-        str, typer.Option(metavar="PERCENT", help="Exit with status 1 if more answers are missing.")
+        str,
+        typer.Option(metavar="PERCENT", help="Exit with status 1 if more than this share of the answers is missing."),
     ] = "0.5",
     seed: Annotated[int, typer.Option(min=0, help="Seed of the order of samples.")] = 0,
     keep_old: options.KeepOld = False,
@@ -175,13 +182,13 @@ def _print_dry_run(judging: JudgeRun, json: bool) -> None:
 
 
 def _stored_answers(judging: JudgeRun) -> Mapping[str, AnsweredProbes]:
-    """Return the run's answers. If another process writes to it, print a note and return none."""
+    """Return the run's answers. If they cannot be read because another process writes, print a note and return {}."""
     from creval.store.lock import StoreNotWritableError
 
     try:
         return judging.read_answered()
     except StoreNotWritableError as error:
-        console.print_note(f"answers that {judging.run_folder} has already are not counted: {error}")
+        console.print_note(f"existing answers in {judging.run_folder} are not counted: {error}")
         return {}
 
 

@@ -28,7 +28,7 @@ def measure(
         ),
     ],
     files: Annotated[
-        list[str] | None, typer.Argument(metavar="[SOURCE] EDIT", help="Two images, or one, as the metric needs.")
+        list[str] | None, typer.Argument(metavar="[SOURCE] EDIT", help="One or two images, depending on the metric.")
     ] = None,
     edits: Annotated[
         list[str] | None, typer.Option(metavar="DIR...", help="Folder of each model's edits: DIR or NAME=DIR.")
@@ -92,7 +92,7 @@ def measure(
 
 
 def _refuse_options(context: str, options: Mapping[str, object]) -> None:
-    """Raise an error for options that would be ignored."""
+    """Raise an error if options were given that have no effect here."""
     for name, value in options.items():
         if value is not None and value != []:
             raise CrevalError(f"{name} can only be used with {context}.")

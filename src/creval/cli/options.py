@@ -22,7 +22,7 @@ T = TypeVar("T")
 
 
 def complete_names(kind: str) -> Callable[[str], list[str]]:
-    """Return the shell completion of the names of a registry, also after a comma."""
+    """Return a function that completes the names in a registry in the shell, also after a comma."""
 
     def complete(incomplete: str) -> list[str]:
         from creval import registry
@@ -34,26 +34,32 @@ def complete_names(kind: str) -> Callable[[str], list[str]]:
 
 
 def spec(kind: str, text: str, metavar: str = "SPEC") -> Any:
-    """Return an option for a name in a registry, or for a spec that begins with one."""
+    """Return an option whose value is a name in a registry, or a spec that begins with such a name."""
     return typer.Option(metavar=metavar, help=text, autocompletion=complete_names(kind))
 
 
 RunFolder = Annotated[str, typer.Argument(metavar="RUN", help="The folder of a run.")]
 Sources = Annotated[
     list[str],
-    typer.Argument(metavar="RUN...", help="The folder of a run. Several runs, or files of scores: side by side."),
+    typer.Argument(
+        metavar="RUN...", help="The folder of a run. Give several runs or score files to compare them side by side."
+    ),
 ]
 Lower = Annotated[str | None, typer.Option(metavar="A,B", help="Metrics of score files for which lower is better.")]
 Benchmark = Annotated[str, typer.Argument(metavar="BENCH", help="The folder of a benchmark.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, with unrounded values.")]
 Strict = Annotated[
-    bool, typer.Option(help="Score as the authors do: unanswered counts as wrong, references as released.")
+    bool,
+    typer.Option(
+        help="Score as the benchmark's authors do: unanswered counts as wrong, reference answers as released."
+    ),
 ]
-Subset = Annotated[str | None, typer.Option(metavar="NAME", help="Only the samples of a named subset.")]
+Subset = Annotated[str | None, typer.Option(metavar="NAME", help="Only the samples of this subset.")]
 Weights = Annotated[
     str | None,
     typer.Option(
-        metavar="METRIC=NUMBER,...|FILE|NAME", help="Weights of the metrics: inline, in a JSON file, or by name."
+        metavar="METRIC=NUMBER,...|FILE|NAME",
+        help="Weights of the metrics: as given, from a JSON file, or a named set.",
     ),
 ]
 Models = Annotated[str | None, typer.Option(metavar="A,B", help="Only these models, joined by commas.")]
@@ -73,15 +79,19 @@ UntilDecided = Annotated[
 ]
 Alpha = Annotated[float, typer.Option(metavar="RISK", help="With --until-decided: risk of a wrong decision.")]
 Margin = Annotated[
-    float, typer.Option(metavar="POINTS", help="With --until-decided: difference up to which models count as equal.")
+    float,
+    typer.Option(metavar="POINTS", help="With --until-decided: models that differ by at most this count as equal."),
 ]
 Scale = Annotated[str | None, typer.Option(metavar="1-5", help="Scale of ratings without their own scale.")]
 Seed = Annotated[int, typer.Option(min=0, help="Seed of the bootstrap.")]
 Host = Annotated[
-    str, typer.Option(metavar="ADDRESS", help="Address to bind to; beyond loopback, pages need the printed link.")
+    str,
+    typer.Option(
+        metavar="ADDRESS", help="Address to listen on; if not loopback, pages open only with the printed link."
+    ),
 ]
 Port = Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 selects a free one.")]
-Token = Annotated[bool, typer.Option("--token", help="Require the link with a token on loopback, too.")]
+Token = Annotated[bool, typer.Option("--token", help="Also on loopback, require the printed link with its token.")]
 Open = Annotated[bool, typer.Option("--open/--no-open", help="Open a browser on this machine.")]
 Attempts = Annotated[int, typer.Option(min=1, help="Tries per call before giving up.")]
 Timeout = Annotated[float, typer.Option(min=0.1, help="Timeout of a call in seconds.")]
@@ -92,9 +102,17 @@ Prompts = Annotated[str | None, typer.Option(metavar="DIR", help="Folder of your
 Price = Annotated[str | None, typer.Option(metavar="IN,OUT", help="US dollars per million tokens.")]
 KeyEnv = Annotated[str | None, typer.Option(metavar="NAME", help="Environment variable with the API key.")]
 KeepOld = Annotated[
-    bool, typer.Option("--keep-old", help="If the code or model has changed, keep results of the older version.")
+    bool,
+    typer.Option(
+        "--keep-old", help="If the code or model of a judge, editor or metric has changed, keep its older results."
+    ),
 ]
-Redo = Annotated[bool, typer.Option("--redo", help="If the code or model has changed, discard and redo its results.")]
+Redo = Annotated[
+    bool,
+    typer.Option(
+        "--redo", help="If the code or model of a judge, editor or metric has changed, discard and redo its results."
+    ),
+]
 Label = Annotated[
     list[str] | None, typer.Option(metavar="NAME=SHOWN", help="Display name of a model from now on; empty removes it.")
 ]
@@ -128,9 +146,9 @@ def scoring(
 
 
 def single_run(sources: Sequence[str], metrics: str | None = None) -> str | None:
-    """Return the folder if a command was given a single run; None for several sources, or for a file of scores.
+    """Return the folder if a command was given a single run. Return None for several runs or a score file.
 
-    Named metrics of one run are several sources, too.
+    If metrics of one run are named, they are compared like several runs, so return None, too.
     """
     from creval.analysis.score_sources import is_score_file
 
@@ -138,7 +156,7 @@ def single_run(sources: Sequence[str], metrics: str | None = None) -> str | None
 
 
 def refuse_for_several(**given: object) -> None:
-    """Raise if options were given that need a single run."""
+    """Raise an error if options were given that need a single run."""
     for name, value in given.items():
         if value not in (None, False, [], ()):
             raise CrevalError(
@@ -166,7 +184,7 @@ def parse_labels(given: Sequence[str] | None) -> dict[str, str]:
 
 
 def open_for_output(run: str, given: Sequence[str] | None, json: bool = False) -> Run:
-    """Save labels, and open a run with labels instead of names of models; not for JSON."""
+    """Save new labels, and open a run that shows models under their labels. JSON keeps the names."""
     from creval.store import open_run
 
     keep_labels(run, given)
@@ -203,7 +221,7 @@ def parse_groups(given: str | None) -> dict[str, list[str]]:
             part = first
         if part.strip():
             if current is None:
-                raise CrevalError(f"--groups takes open=A,B,closed=C: {part!r} is in no group.")
+                raise CrevalError(f"--groups takes open=A,B,closed=C, but {part!r} follows no group name.")
             current.append(part.strip())
     named = [name for members in found.values() for name in members]
     if len(set(named)) < len(named) or not all(found.values()) or "" in found:

@@ -15,7 +15,7 @@ _PLOT_KINDS = "radar, forest, plane, weights, complexity, repeats, groups, cost,
 
 def report(
     runs: options.Sources,
-    out: Annotated[str, typer.Option(metavar="FILE", help="The page, a single file.")] = "report.html",
+    out: Annotated[str, typer.Option(metavar="FILE", help="The file to write, a single HTML page.")] = "report.html",
     subset: options.Subset = None,
     strict: options.Strict = False,
     weights: options.Weights = None,
@@ -24,7 +24,7 @@ def report(
     models: options.Models = None,
     groups: options.Groups = None,
     images: Annotated[
-        str, typer.Option(metavar="inside|link", help="Embed thumbnails, or link to the files.")
+        str, typer.Option(metavar="inside|link", help="Embed thumbnails in the page, or link to the image files.")
     ] = "inside",
     samples: Annotated[int, typer.Option(min=0, max=100, help="Number of samples of each kind to show.")] = 6,
     published: options.Published = False,
@@ -55,7 +55,7 @@ def report(
 
 
 def view(
-    run: Annotated[str, typer.Argument(metavar="RUN", help="The folder of a run, or of several runs.")],
+    run: Annotated[str, typer.Argument(metavar="RUN", help="The folder of a run, or a folder that contains runs.")],
     subset: options.Subset = None,
     weights: options.Weights = None,
     missing: options.Missing = None,
@@ -88,14 +88,17 @@ def plot(
     kind: Annotated[
         str, typer.Argument(metavar="KIND", help=f"{_PLOT_KINDS}.", autocompletion=lambda: _PLOT_KINDS.split(", "))
     ],
-    out: Annotated[str, typer.Option(metavar="FILE", help="The plot: .svg, .png or .pdf.")],
+    out: Annotated[str, typer.Option(metavar="FILE", help="The file to write: .svg, .png or .pdf.")],
     level: Annotated[
         str | None, typer.Option(metavar="LEVEL", help="Level of the groups: category, dimension ...")
     ] = None,
     models: options.Models = None,
     metrics: Annotated[str | None, typer.Option(metavar="IF,VC", help="Only these metrics, joined by commas.")] = None,
     human: Annotated[
-        str | None, typer.Option(metavar="FILE", help="With weights: mark those that agree best with people.")
+        str | None,
+        typer.Option(
+            metavar="FILE", help="Human ratings for the plot `weights`: mark the weights that agree best with them."
+        ),
     ] = None,
     scale: options.Scale = None,
     subset: options.Subset = None,
@@ -140,12 +143,12 @@ def export(
     weights: options.Weights = None,
     missing: options.Missing = None,
     common_samples: options.CommonSamples = False,
-    force: Annotated[bool, typer.Option("--force", help="Write even into a folder with other files.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Write into the folder even if it has other files.")] = False,
     label: options.Label = None,
     resamples: options.Resamples = 2_000,
     seed: options.Seed = 0,
 ) -> None:
-    """Write verdicts and scores as Parquet and CSV, tables to paste, and JSON."""
+    """Write verdicts and scores as Parquet and CSV, tables for papers, and JSON."""
     from creval.api import outputs
 
     run, *beside = runs

@@ -50,7 +50,9 @@ def replay(
         console.print_note(f"no answers in {', '.join(sorted(absent))}: these metrics stay empty")
     problems = [found for found in benchmark.dataset.issues if not found.is_repaired]
     if problems:
-        console.print_note(f"{len(problems)} problems in the benchmark's files: creval bench {quote(bench)}")
+        console.print_note(
+            f"{len(problems)} problems in the benchmark's files. `creval bench {quote(bench)}` lists them."
+        )
     outcome = done.outcome
     if json:
         ended = {name: {str(s): n for s, n in of.items()} for name, of in done.statuses.items()}

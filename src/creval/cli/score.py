@@ -31,25 +31,31 @@ def score(
     missing: options.Missing = None,
     common_samples: options.CommonSamples = False,
     groups: options.Groups = None,
-    wide: Annotated[bool, typer.Option("--wide", help="Groups as columns, one row per model.")] = False,
-    average: Annotated[bool, typer.Option("--average", help="Add the mean over the models.")] = False,
+    wide: Annotated[bool, typer.Option("--wide", help="Show groups as columns, with one row per model.")] = False,
+    average: Annotated[bool, typer.Option("--average", help="Add a row with the mean over the models.")] = False,
     correct: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Also correct for the judge's errors (creval calibrate).")
+        str | None,
+        typer.Option(
+            metavar="FILE", help="Also show scores corrected for the judge's errors (file of creval calibrate)."
+        ),
     ] = None,
     published: options.Published = False,
     label: options.Label = None,
     json: options.Json = False,
-    csv: Annotated[bool, typer.Option("--csv", help="Print CSV, one row per cell.")] = False,
+    csv: Annotated[bool, typer.Option("--csv", help="Print CSV, one row per value.")] = False,
     markdown: Annotated[bool, typer.Option("--markdown", help="Print a Markdown table.")] = False,
     latex: Annotated[bool, typer.Option("--latex", help="Print a LaTeX table (booktabs).")] = False,
     compact: Annotated[
-        bool, typer.Option("--compact", help="With --latex: half-widths of intervals, coverage only below 99.5 %.")
+        bool,
+        typer.Option(
+            "--compact", help="With --latex: show intervals as ± half their width, and coverage only below 99.5 %."
+        ),
     ] = False,
     values_only: Annotated[
         bool, typer.Option("--values-only", help="Leave intervals and coverage out of the tables.")
     ] = False,
     metrics: Annotated[
-        str | None, typer.Option(metavar="IF,VC", help="Compare these metrics: ranks and correlations.")
+        str | None, typer.Option(metavar="IF,VC", help="Compare these metrics with each other: ranks and correlations.")
     ] = None,
     lower: options.Lower = None,
     save: Annotated[
@@ -58,7 +64,7 @@ def score(
     resamples: options.Resamples = 2_000,
     seed: options.Seed = 0,
 ) -> None:
-    """Score a run: every cell with its 95 % interval and its coverage. Or compare several runs."""
+    """Score a run, each value with its 95 % interval and its coverage, or compare several runs."""
     from creval.api import analyses
     from creval.reporting import published_tables, tables
     from creval.reporting.commands.score_output import score_output, score_text

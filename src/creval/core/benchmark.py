@@ -24,8 +24,8 @@ from creval.core.schema import OVERALL, Level, Score, ScoreSchema, SubScore, Wei
 class DatasetIssue:
     """A problem in a benchmark's files.
 
-    `location` is the file or sample, and `item` the place in it. If the problem was repaired, `original` was replaced
-    by `replacement`. Otherwise `note` describes the consequence.
+    `location` is the file or the sample with the problem, and `item` the place inside it. If creval repaired the
+    problem in memory, it replaced `original` by `replacement`. Otherwise `note` describes the consequence.
     """
 
     rule: str
@@ -59,16 +59,18 @@ class EditFile(NamedTuple):
 
 @dataclass(frozen=True)
 class Dataset:
-    """Samples from a folder, named subsets of them, and the problems found in the files.
+    """Samples from a folder, named subsets of these samples, and the problems found in the folder's files.
 
     - `title`: display name, if the dataset has its own.
-    - `metrics`: metrics of the dataset's questions, for protocols that define none.
+    - `metrics`: metrics of the dataset's questions, for protocols without metrics of their own.
     - `authored_by`: models that helped to create the dataset, by role (`writer` of instructions, `asker` of questions).
-    - `levels`: groups of samples, for protocols that define none.
-    - `match_edit_file`: returns the edit for a file's path without suffix, if the authors use a special layout.
+    - `levels`: levels at which samples are grouped in tables. They replace the protocol's levels, except those of
+      sub-scores.
+    - `match_edit_file`: returns the edit that a file contains, given its path without suffix. Only for benchmarks whose
+      authors use a special layout.
     - `read_model_outputs`: reads metadata that a model's output folder declares per sample (e.g. `gen_info.json`).
-    - `operation_categories`: the kinds that its steps may have, by category.
-    - `requires_all_inputs`: editors that cannot take a sample's mask or references are recorded as `unsupported`.
+    - `operation_categories`: the operations (kinds of steps) in its instructions, by category.
+    - `requires_all_inputs`: if an editor cannot take a sample's mask or references, the edit is `unsupported`.
     """
 
     name: str
@@ -87,14 +89,14 @@ class Dataset:
 
 
 class Protocol(ABC):
-    """The questions and measurements for an edit, and the scoring of one sample.
+    """The questions and measurements for an edit, and how a sample is scored from them.
 
-    Everything above a sample (groups, intervals, tables) follows from the schema.
+    How samples are combined (groups, intervals, tables) follows from `schema`.
 
-    - `prompt`: name of the prompt for its questions.
-    - `has_strict`: True if its authors score differently; `strict=True` selects their scoring.
-    - `authors_prompt_differs`: True if the published scores come from a prompt other than `prompt`.
-    - `image_metrics`: image metrics that it uses only for some samples.
+    - `prompt`: name of the prompt with which its questions are asked.
+    - `has_strict`: True if the benchmark's authors score differently; `strict=True` selects their scoring.
+    - `authors_prompt_differs`: True if the published scores were obtained with a prompt other than `prompt`.
+    - `image_metrics`: image metrics that the protocol uses only for some samples.
     - `prompts`, `scales`: its custom prompts and answer scales.
     """
 
@@ -122,14 +124,14 @@ class Protocol(ABC):
     def score(
         self, sample: Sample, probes: Sequence[Probe], values: Mapping[str, float | None], *, strict: bool = False
     ) -> Mapping[str, Score]:
-        """Return one sample's metrics from its probes' values, by probe id.
+        """Return one sample's scores by metric, given the values of its probes by probe id.
 
-        None means asked but not answered. A probe without an entry was never asked. `strict` selects the authors'
-        scoring.
+        A value of None means that the probe was asked but not answered. A probe without an entry was never asked.
+        `strict` selects the authors' scoring.
         """
 
     def for_metrics(self, metrics: Sequence[str]) -> Protocol:  # noqa: ARG002
-        """Return the protocol for the metrics of a dataset's questions.
+        """Return the protocol, adapted to the metrics of a dataset's questions.
 
         The default returns the protocol unchanged, because most protocols define their own metrics.
         """
@@ -149,7 +151,7 @@ class Protocol(ABC):
     def single_probe_scores(
         self, probes: Sequence[Probe], values: Mapping[str, float | None], factor: float = 1.0
     ) -> dict[str, Score]:
-        """Return a sample's metrics, each equal to the value of its only probe times `factor`."""
+        """Return a sample's scores if each metric has one probe: the probe's value times `factor`."""
         found = {metric.name: Score(None, 0, 0) for metric in self.schema.metrics}
         for probe in probes:
             value = values.get(probe.id)
@@ -160,7 +162,7 @@ class Protocol(ABC):
     def weighted_shares(
         self, probes: Sequence[Probe], values: Mapping[str, float | None], *, strict: bool = False
     ) -> dict[str, Score]:
-        """Return 100 * sum(weight * credit) / sum(weight) for each metric, over its questions that have a credit."""
+        """Return 100 * sum(weight * credit) / sum(weight) for each metric, over its questions with a `credit`."""
         sums = {metric.name: [0.0, 0.0, 0, 0] for metric in self.schema.metrics}  # credit, weight, scored, total
         for question in probes:
             if isinstance(question, Question):
@@ -184,7 +186,7 @@ class Protocol(ABC):
         *,
         strict: bool = False,  # noqa: ARG002
     ) -> float | None:
-        """Return an answer's credit from 0 to 1; None if it does not count.
+        """Return an answer's credit from 0 to 1, or None if the question is left out of the score.
 
         The credit is the agreement with the reference answer or, without one, the position on the scale.
         """
@@ -201,7 +203,7 @@ class Protocol(ABC):
         probes: Sequence[Probe],  # noqa: ARG002
         values: Mapping[str, float | None],  # noqa: ARG002
     ) -> Mapping[str, Sequence[SubScore]]:
-        """Return the scores of a sample's parts, such as steps, by the level that groups them (none by default)."""
+        """Return the scores of a sample's parts, such as steps, by the level that groups these parts. By default {}."""
         return {}
 
 
@@ -227,12 +229,12 @@ class Benchmark:
 
     @cached_property
     def image_metrics(self) -> frozenset[str]:
-        """Image metrics that the protocol uses for these samples or could use for others."""
+        """Image metrics that the protocol uses for this dataset's samples or could use for other samples."""
         return frozenset(self.protocol.image_metrics).union(name for _, name in self._probed if name)
 
     @cached_property
     def _probed(self) -> tuple[tuple[str, str], ...]:
-        """Pairs of a metric and the image metric that measures it; "" if a judge is asked."""
+        """Pairs of a metric and the image metric that measures it, or "" if a judge is asked."""
         probes = (probe for sample in self.dataset.samples for probe in self.protocol.probes(sample))
         return tuple(dict.fromkeys((p.metric, p.image_metric if isinstance(p, Measurement) else "") for p in probes))
 
@@ -240,7 +242,7 @@ class Benchmark:
     def schema(self) -> ScoreSchema:
         """The protocol's schema with the dataset's levels.
 
-        It has no composite if one of the composite's metrics has neither questions nor measurements.
+        The composite is left out if one of its metrics has neither questions nor measurements.
         """
         return self.protocol.schema.with_levels(self.dataset.levels).with_probed_metrics(self.metrics)
 
@@ -256,7 +258,10 @@ class Benchmark:
 
 @dataclass(frozen=True)
 class BenchmarkFormat:
-    """A published benchmark's protocol and reader; `recognise` returns the folder to pass to `load`, or None."""
+    """A published benchmark's protocol, and functions that find and read its files.
+
+    `recognise` returns the folder to pass to `load`, or None if a folder does not contain this benchmark.
+    """
 
     name: str
     title: str

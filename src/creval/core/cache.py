@@ -23,9 +23,10 @@ def cache_folder() -> Path:
 
 
 def cached_folder(kind: str, sources: Iterable[Path], fill: Callable[[Path], None]) -> Path:
-    """Return a cached folder with data derived from `sources`.
+    """Return a cached folder with data derived from the files `sources`.
 
-    `fill` writes it once for each state (path, size and time) of the sources. The folder appears only when complete.
+    `fill` writes the data, again only after the path, size or time of a source has changed. The folder appears only
+    when it is complete.
     """
     digest = hashlib.blake2b(digest_size=12)
     for path in sources:

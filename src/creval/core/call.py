@@ -16,7 +16,7 @@ CACHE_ORIGIN = "cache"
 
 
 class CallKey(NamedTuple):
-    """One call, identified by everything that its reply depends on.
+    """Identity of a call: everything that its reply depends on.
 
     - `caller`: name of the judge, editor, text model or metric that replies.
     - `subject`: the edit that is judged or created; for text generation, the role and the item.

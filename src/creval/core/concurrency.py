@@ -18,7 +18,10 @@ from creval.core.errors import CrevalError
 
 
 class SharedContext:
-    """A process-wide context manager. The first thread enters the context from `factory`; the last one exits it."""
+    """A context that all threads share.
+
+    The first thread to use it enters the context from `factory`; the last exits it.
+    """
 
     def __init__(self, factory: Callable[[], contextlib.AbstractContextManager[object]]) -> None:
         self._factory = factory
@@ -69,7 +72,7 @@ def _init_worker(parent: int) -> None:
 
 
 def _exit_with_parent(parent: int) -> None:
-    """Exit when the parent process has ended. A killed parent cannot stop its workers."""
+    """Exit this worker process when its parent has ended. A parent that is killed cannot stop its workers."""
     while os.getppid() == parent:
         time.sleep(_PARENT_CHECK_SECONDS)
     os._exit(1)

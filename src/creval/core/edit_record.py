@@ -18,7 +18,7 @@ class EditKey(NamedTuple):
 
 
 class EditStatus(str, Enum):
-    """Outcome of an edit: `done` if there is an image, otherwise the reason why it is missing."""
+    """Outcome of an edit: `done` if there is an image, otherwise why the image is missing."""
 
     DONE = "done"
     ABSENT = "absent"  # the image was not found
@@ -45,12 +45,12 @@ class FileStamp(NamedTuple):
 
     @classmethod
     def take(cls, path: Path, digest: str) -> FileStamp:
-        """Return a file's current stamp; `digest` is that of its content."""
+        """Return a file's current stamp; `digest` is the digest of its content."""
         status = path.stat()
         return cls(digest, status.st_size, status.st_mtime_ns, status.st_ino, status.st_ctime_ns)
 
     def is_like(self, now: FileStamp) -> bool:
-        """Return whether a file seems unchanged, without comparing the content."""
+        """Return whether a file seems unchanged: whether all but the digests of the two stamps agree."""
         return self[1:] in (now[1:], (now.size, now.modified, 0, 0))
 
 
@@ -59,7 +59,8 @@ class Edit(NamedTuple):
 
     - `parents`: edits that this one was derived from (the previous step, the candidates it was picked from).
     - `metadata`: additional output of the editor, such as a plan or a scene graph.
-    - `judged_files`: stamps of the files that a judge was shown, by role (`source`, `edit` ...) and file.
+    - `judged_files`: stamps of the image files that a judge was shown. A key names the role (`source`, `edit` ...) and
+      the file.
     - `ancestors`: all intermediate edits, oldest first. They are not judged.
     """
 

@@ -1,4 +1,4 @@
-"""Content digests of files. Small files are hashed completely; of large files such as weights, only samples are."""
+"""Content digests of files. Small files are hashed completely. Of large files, such as weights, only samples are."""
 
 from __future__ import annotations
 

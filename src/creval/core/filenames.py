@@ -22,7 +22,7 @@ def draw_filename(name: str, draw: int) -> str:
 
 
 def parse_edit_filename(stem: str, known: Container[str] = ()) -> tuple[str, int]:
-    """Return the sample and the draw of a file stem. A stem in `known` is that sample, with draw 0.
+    """Return the sample and the draw that a file stem names. A stem in `known` is that sample's id, with draw 0.
 
     >>> parse_edit_filename("cat--2"), parse_edit_filename("cat--2", {"cat--2"})
     (('cat', 2), ('cat--2', 0))
@@ -41,13 +41,13 @@ def escape_draw_suffix(name: str) -> str:
 
 
 def invalid_filename_reason(name: str) -> str:
-    """Return the reason why a sample's id cannot be an image's file name; empty if it can."""
+    """Return why a sample's id cannot be an image's file name, or "" if it can."""
     parts = name.split("/")
     size = max(len(os.fsencode(part)) for part in parts)
     if "\0" in name or size > _MAX_NAME_BYTES or len(os.fsencode(name)) > _MAX_PATH_BYTES:
         return "has an id that cannot be a file name"
     if {"", ".", ".."} & set(parts):
-        return "has an id that points outside of its folder"
+        return "has an id that points outside its folder"
     if any(part.startswith(".") for part in parts):
         return "has an id that would be a hidden file"
     return ""

@@ -4,10 +4,10 @@ Columns:
 
 - ratings: `rater, sample, model, metric, rating, scale`
 - choices: `rater, sample, first, second, metric, choice`, where `choice` is a model's name or `tie`
-- scores: `sample, model, metric, score`, and optionally `source`, the sample's source image
+- scores: `sample, model, metric, score`, and optionally `source` (the sample's source image)
 
-Scores may also be a file that `creval export` or `creval measure --out` wrote (CSV, Parquet or JSON). An invalid row is
-skipped and counted, never repaired.
+A score file may also be one that `creval export` or `creval measure --out` wrote (CSV, Parquet or JSON). An invalid row
+is skipped and counted, never repaired.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ T = TypeVar("T")
 
 
 class SkippedRows(NamedTuple):
-    """Skipped rows of a file: the reason, their number, and the first one's line."""
+    """Rows of a file that were skipped for the same reason: the reason, their number, and the line of the first."""
 
     reason: str
     rows: int
@@ -42,7 +42,7 @@ class SkippedRows(NamedTuple):
 
 
 class ScoreRow(NamedTuple):
-    """A metric's score of one edit, in the metric's unit; samples with the same `source` form a cluster."""
+    """A metric's score of one edit, in the metric's unit. Samples with the same `source` form a statistical cluster."""
 
     sample: str
     model: str
@@ -103,7 +103,7 @@ def is_rating_file(path: str | Path) -> bool:
 
 
 def read_human_ratings(path: str | Path, scale: RatingScale | None = None) -> HumanRatings:
-    """Read ratings or choices; `scale` applies to rows without a scale."""
+    """Read ratings or choices. `scale` is the scale of rows that do not state one."""
     columns, rows = _read_rows(path)
     if {"first", "second", "choice"} <= columns:
         ratings, left_out = _collect_rows(rows, _parse_choice)
@@ -217,7 +217,10 @@ def _row_from_object(entry: Mapping[str, Any]) -> dict[str, str]:
 def _collect_rows(
     rows: Iterator[tuple[int, dict[str, str]]], read: Callable[[Mapping[str, str]], tuple[Hashable, T]]
 ) -> tuple[list[T], tuple[SkippedRows, ...]]:
-    """Return the values of the valid rows, and the skipped rows. Two contradicting rows are both skipped."""
+    """Return the values of the valid rows, and the skipped rows.
+
+    If two rows contradict each other, both are skipped.
+    """
     found: dict[Hashable, T] = {}
     lines: dict[Hashable, int] = {}
     doubtful: set[Hashable] = set()
@@ -273,7 +276,7 @@ def _parse_choice(row: Mapping[str, str]) -> tuple[Hashable, Rating]:
 
 
 class _ScoreLayout(NamedTuple):
-    """Names of the columns of a score file. `also` are further columns that identify the layout."""
+    """Names of the columns of one kind of score file. A file is of this kind if it also has the columns in `also`."""
 
     model: str
     metric: str
@@ -330,7 +333,7 @@ def _format_first_problems(left_out: tuple[SkippedRows, ...]) -> str:
 
 @dataclass(frozen=True)
 class Rating:
-    """A person's rating of one edit (`value`), or choice between two (`choice`: the better model, empty for a tie).
+    """A person's rating of one edit (`value`), or choice between two edits (`choice`: the better model, "" for a tie).
 
     `value` is in percent of the `scale`.
     """

@@ -14,7 +14,7 @@ _BITS_PER_PIXEL = {"1": 1, "P": 1}  # lower limit; 8 for other modes
 
 
 def find_damage(image: ImageFile.ImageFile, content: bytes) -> str:
-    """Return a description of the damage if a file is truncated, has no pixels or a wrong checksum; otherwise empty.
+    """Return what is damaged if a file is truncated, has no pixels or has a wrong checksum; otherwise "".
 
     `image` is the opened file, a JPEG, PNG or WebP.
     """
@@ -32,7 +32,7 @@ def find_damage(image: ImageFile.ImageFile, content: bytes) -> str:
 
 
 def _png_pixel_bytes(content: bytes) -> int | None:
-    """Return the bytes of compressed pixels in a PNG file; 0 if its end is missing, None if a chunk is corrupt."""
+    """Return the number of bytes of compressed pixels in a PNG; 0 if its end is missing, None if a chunk is corrupt."""
     at, pixels, parts = 8, 0, 0
     while at + 12 <= len(content) and parts < MAX_PARTS + len(content) // BYTES_PER_PART:
         size = int.from_bytes(content[at : at + 4], "big")

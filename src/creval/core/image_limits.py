@@ -24,7 +24,7 @@ _TAG_BYTES = {3: 2, 4: 4, 5: 8, 8: 2, 9: 4, 10: 8, 11: 4, 12: 8, 13: 4, 16: 8}  
 
 
 class PixelBudget:
-    """Budget of pixels that may be decoded at a time, shared by all threads."""
+    """Limit of the pixels that all threads together may have decoded at a time."""
 
     def __init__(self, pixels: int) -> None:
         self._pixels = self._free = pixels
@@ -33,7 +33,7 @@ class PixelBudget:
 
     @contextmanager
     def reserve(self, pixels: int) -> Iterator[None]:
-        """Wait until the pixels are free, then reserve them. Nested reservations of a thread are ignored."""
+        """Wait until this many pixels are free, then reserve them. Nested reservations of a thread are ignored."""
         if getattr(self._thread, "inside", False):
             yield
             return
@@ -58,8 +58,8 @@ pixel_budget = PixelBudget(MAX_PIXELS_AT_WORK)
 class LimitedReader:
     """File wrapper that limits the number and size of a decoder's reads.
 
-    With a malicious file, a decoder may read a comment of 50 MB byte by byte, or thousands of entries that each span
-    the whole file. Call `end_header` before the pixels are read; other limits apply to them.
+    Without limits, a malicious file could make a decoder read a comment of 50 MB byte by byte, or thousands of entries
+    that each span the whole file. Call `end_header` before the pixels are read: their limit is higher.
     """
 
     def __init__(self, file: BinaryIO) -> None:
@@ -89,7 +89,7 @@ class LimitedReader:
 
 
 def is_safe_exif(exif: bytes) -> bool:
-    """Return whether EXIF takes little memory when it is read. Each entry could refer to all of it."""
+    """Return whether reading EXIF takes little memory. In malicious EXIF, each entry refers to all of the data."""
     exif = exif.removeprefix(b"Exif\0\0")
     if len(exif) <= _MAX_EXIF_BYTES:
         return True

@@ -1,7 +1,7 @@
 """Opening and encoding of images.
 
-All images are opened here: upright, in RGB, on white, whatever the file format. An image that cannot be opened raises
-`ImageError` and nothing else.
+All images are opened here. Whatever the file format, they are rotated upright, converted to RGB and put on white. If an
+image cannot be opened, the error is always an `ImageError`.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def open_image(path: str | Path) -> Image.Image:
 
 
 def open_thumbnail(path: str | Path, side: int, *, fast: bool = False) -> Image.Image:
-    """Return the image of `open_image`, reduced if necessary so that no side has more than `side` pixels.
+    """Return the same image as `open_image`, reduced if a side has more than `side` pixels.
 
     With `fast`, every JPEG is decoded at a reduced size, which changes the pixels slightly.
     """
@@ -67,7 +67,10 @@ def open_thumbnail(path: str | Path, side: int, *, fast: bool = False) -> Image.
 
 
 def open_mask(path: str | Path) -> Image.Image:
-    """Open a mask in upright 8 bit grey. Raises `ImageError` if its alpha marks another region than its grey."""
+    """Open a mask as upright 8 bit grey.
+
+    Raises `ImageError` if its transparency and its grey mark different regions.
+    """
     with _open_checked(path) as image:
         image.load()
         mask = _to_8_bit(_apply_exif_orientation(image))
@@ -85,7 +88,7 @@ def open_mask(path: str | Path) -> Image.Image:
 
 
 def open_label_map(path: str | Path) -> NDArray[np.uint8]:
-    """Open an image whose pixels are labels: palette indices, or levels of grey."""
+    """Open an image whose pixels are labels: palette indices or grey levels."""
     with _open_checked(path) as image:
         image.load()
         if image.mode not in ("P", "L", "1"):
@@ -98,7 +101,7 @@ ResizeRule = Callable[[int, int], tuple[int, int]]
 
 
 class EncodedImage(NamedTuple):
-    """An image in a request. `digest` is that of its file; `content`, `width` and `height` are those that are sent."""
+    """An image as it is sent in a request. `digest` is the digest of the original file."""
 
     digest: str
     media_type: str
@@ -168,7 +171,7 @@ def encode_png(image: Image.Image) -> bytes:
 
 
 def decode_image(content: bytes) -> Image.Image:
-    """Return the image in a file's content, normalised like that of `open_image`."""
+    """Return the image in a file's content, normalised as by `open_image`."""
     with _open_checked("the image", content) as image:
         return normalise_image(image)
 
@@ -225,7 +228,7 @@ def _open_checked(
     """Open an image file, or its content, if its size is safe. All failures become `ImageError`.
 
     A JPEG of more than `reduced_above` pixels is decoded at a reduced size if the size from `enough` allows that. If
-    `pixels` is True, the image's pixels are reserved in the budget until the end of the block.
+    `pixels` is True, the image's pixels count towards the limit of decoded pixels until the end of the block.
     """
     path = Path(path)
     start = b""
@@ -274,7 +277,7 @@ def _empty(path: Path) -> ImageError:
 
 @contextmanager
 def _explained(path: Path) -> Iterator[None]:
-    """Turn errors of opening a file into `ImageError`."""
+    """Convert errors that occur when a file is opened into `ImageError`."""
     try:
         yield
     except FileNotFoundError as error:
@@ -290,7 +293,7 @@ def _upright_size(image: ImageFile.ImageFile, orientation: int) -> tuple[int, in
 
 
 def _reduce(image: ImageFile.ImageFile, enough: ResizeRule) -> None:
-    """Decode a JPEG at a reduced size that is still at least twice as large as `enough`."""
+    """Make a JPEG decode at a reduced size that is still at least twice as large as `enough`."""
     orientation = _read_orientation(image)
     size = enough(*_upright_size(image, orientation))
     if orientation in _SIDEWAYS_ORIENTATIONS:
@@ -305,7 +308,7 @@ def normalise_image(image: Image.Image) -> Image.Image:
 
 
 def _read_orientation(image: Image.Image, content: bytes = b"") -> int:
-    """Return an image's EXIF orientation; `content` is that of its file, if already read."""
+    """Return an image's EXIF orientation. `content` is the file's content, if already read."""
     if image.format == "PNG" and not (_PNG_EXIF & image.info.keys() or b"eXIf" in content):
         return 1  # Pillow would decode the pixels to find EXIF after them
     try:
@@ -427,7 +430,7 @@ def _flatten_on_white(image: Image.Image) -> Image.Image:
 
 
 def _describe_non_image(start: bytes) -> str:
-    """Return the end of an error message: the likely type of a file that is not a supported image."""
+    """Return the end of an error message that says what kind of file this probably is, if not a supported image."""
     if start[4:12] in (b"ftypheic", b"ftypheix", b"ftypmif1", b"ftyphevc"):
         return ": it is a HEIC photo. Convert it to JPEG or PNG first."
     if start.lstrip()[:1] in (b"<", b"{"):

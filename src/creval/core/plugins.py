@@ -1,4 +1,4 @@
-"""Registries of named objects: built in, from installed packages, or registered at run time."""
+"""Registries of named objects. Objects are built in, come from installed packages, or are registered at run time."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Registry(Generic[T]):
     """Named objects of one kind, imported on first use.
 
     `builtins` gives the location of each built-in object as `module:attribute`, or as the path of a text file. Other
-    packages add objects through the entry-point group `creval.<kind>s`, notebooks through `register`.
+    packages add objects through the entry-point group `creval.<kind>s`, and notebooks by calling `register`.
 
     >>> colours = Registry[int]("colour", {})
     >>> colours.register("red", 0xFF0000)
@@ -49,7 +49,10 @@ class Registry(Generic[T]):
         return name in self._registered or name in self._builtins or name in self._entry_points
 
     def origin(self, name: str) -> str:
-        """Return the package of an object or `this session`; empty if it is part of creval."""
+        """Return the package of an object.
+
+        It is `this session` if the object was registered at run time, and "" if it is part of creval.
+        """
         if name in self._registered:
             return THIS_SESSION
         if name in self._builtins:
@@ -103,7 +106,7 @@ class Registry(Generic[T]):
 def create(base: type[T], factory: Callable[..., object], name: str, *arguments: object) -> T:
     """Create a judge or an editor with the factory of another package.
 
-    The factory is called with the name and the arguments, or without any if it does not accept them.
+    The factory is called with the name and the arguments, or without arguments if it does not accept these.
     """
     try:
         given = (name, *arguments)

@@ -1,4 +1,4 @@
-"""Probes of an edit: questions to a judge, and measurements."""
+"""Probes of an edit. A probe is a question to a judge or a measurement by an image metric."""
 
 from __future__ import annotations
 
@@ -11,15 +11,16 @@ class Question(NamedTuple):
     """One question to a judge about one edit.
 
     - `id`: unique in its sample; built from the metric and the position (`VC/3`), because releases repeat their ids.
-    - `label`: the id in the release, which recorded replies use.
+    - `label`: the question's id in the release. Recorded replies use it.
     - `reference`: the correct answer as a choice of the scale; None if the release has no usable one.
     - `released_reference`: the reference exactly as released.
     - `shows`: images and texts that the judge sees with the question.
-    - `step`: the step of the instruction that it asks about.
-    - `prompt`: name of its prompt, if it is not the protocol's.
+    - `step`: the step of the instruction that the question is about.
+    - `prompt`: name of the prompt with which it is asked, if not the protocol's.
     - `rubric`: explanation of the scores, for the judge.
-    - `group`: questions of a group are asked together; the default is one group per metric.
-    - `form`: form of the answer: `explained` (one sentence), `reasoned` (at length) or `bare` (the answer alone).
+    - `group`: with `batch_by` metric, questions of the same group share a call. The default is one group per metric.
+    - `form`: what the reply contains: the answer with one sentence (`explained`), with long reasoning (`reasoned`), or
+      alone (`bare`).
     """
 
     id: str
@@ -42,8 +43,8 @@ class Question(NamedTuple):
 class Measurement(NamedTuple):
     """One measurement of one edit by an image metric.
 
-    `id` names its value, and `metric` is the protocol's metric that it contributes to. If `parameters` change, it is
-    measured again.
+    `id` identifies the measured value. `metric` is the metric of the protocol to which the value contributes. If
+    `parameters` change, the edit is measured again.
     """
 
     id: str

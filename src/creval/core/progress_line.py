@@ -1,4 +1,4 @@
-"""Progress display: one updated line in a terminal or a notebook, a new line every ten seconds elsewhere."""
+"""Progress display: in a terminal or a notebook, one line that is updated; elsewhere, a new line every ten seconds."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ _LOG_INTERVAL = 10.0  # seconds between new lines
 
 
 def in_notebook() -> bool:
-    """Return whether this process is a notebook's kernel."""
+    """Return whether this process is the kernel of a notebook."""
     ipython = sys.modules.get("IPython")
     shell = ipython.get_ipython() if ipython is not None else None
     return getattr(shell, "kernel", None) is not None
 
 
 class ProgressLine:
-    """Progress in the output of a notebook's cell or on standard error, shown after two seconds."""
+    """Line of progress in a notebook cell's output or on standard error. It first appears after two seconds."""
 
     def __init__(self) -> None:
         self._terminal, self._notebook = sys.stderr.isatty(), in_notebook()

@@ -20,10 +20,10 @@ _COLUMNS = ("table", "model", "judge", "variant", "subset", "level", "group", "m
 
 
 class PublishedValue(NamedTuple):
-    """A cell of a published table, with the benchmark's own names of level, group and metric where it has some.
+    """A cell of a published table. Levels, groups and metrics have creval's names where creval has them.
 
-    `text` is the number as printed. `variant` is a way of scoring or an opponent. `judge` is empty if the value was
-    measured, or no judge is involved.
+    `text` is the number as printed. `variant` is a way of scoring, or the opponent in a comparison. `judge` is empty if
+    no judge is involved, for example if the value was measured.
     """
 
     table: str
@@ -42,7 +42,10 @@ class PublishedValue(NamedTuple):
 
 
 class PublishedTable(NamedTuple):
-    """A table of a paper. `page` is None if unknown. `beside_scores`: its metrics are those that creval computes."""
+    """A table of a paper. `page` is None if unknown.
+
+    `beside_scores`: creval computes the table's metrics, so its numbers can be shown next to scores.
+    """
 
     about: str
     place: str
@@ -51,7 +54,7 @@ class PublishedTable(NamedTuple):
 
 
 class PublishedModel(NamedTuple):
-    """A model of a paper: its group (open, closed), other names, and facts such as the tasks that it supports."""
+    """A model in a paper: its group (open, closed), other names, and facts such as the tasks that it supports."""
 
     group: str = ""
     names: tuple[str, ...] = ()
@@ -59,7 +62,7 @@ class PublishedModel(NamedTuple):
 
 
 class PublishedNote(NamedTuple):
-    """A place where a paper contradicts itself, or that a reader of its numbers has to know."""
+    """A note on a place in a paper: where it contradicts itself, or what a reader of its numbers must know."""
 
     where: str
     note: str
@@ -105,7 +108,7 @@ class Publication:
         return found[0]
 
     def find_model(self, *names: str) -> str | None:
-        """Return the published model that one of these names stands for, or None. The first that matches counts.
+        """Return the published model that one of these names stands for, or None. The first name that matches counts.
 
         >>> Publication("x", "", "", {}, {"FLUX.1 Kontext [dev]": PublishedModel()}, (), ()).find_model(
         ...     "outputs_flux.1-kontext-dev")
@@ -172,4 +175,4 @@ def read_publication(benchmark: str, path: Path) -> Publication:
             tuple(PublishedValue(*(row[name] for name in _COLUMNS)) for row in rows),
         )
     except (OSError, KeyError, TypeError, AttributeError) as error:
-        raise CrevalError(f"{path} has no published numbers that can be read: {error!r}.") from error
+        raise CrevalError(f"the published numbers in {path} cannot be read: {error!r}.") from error

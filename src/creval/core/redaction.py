@@ -41,7 +41,7 @@ _NOT_A_VALUE = ("$", "{", "<")  # start of a variable or placeholder, which is n
 
 
 def hide_secrets(text: str) -> str:
-    """Return a text with user info in URLs and tokens in their queries hidden.
+    """Return a text without passwords and tokens in URLs: user info and tokens in queries are replaced by `[hidden]`.
 
     >>> hide_secrets("http://user:word@proxy:3128 failed, then https://cdn.example/a.png?sig=x1&w=2")
     'http://[hidden]@proxy:3128 failed, then https://cdn.example/a.png?sig=[hidden]&w=2'
@@ -53,7 +53,10 @@ def hide_secrets(text: str) -> str:
 
 
 def hide_values(text: str, values: Iterable[str], shown: str = HIDDEN) -> str:
-    """Return a text with these secrets hidden. Secrets shorter than 8 characters are hidden only as whole words."""
+    """Return a text with the secrets `values` hidden.
+
+    Those shorter than 8 characters are hidden only as whole words.
+    """
     for value in sorted({value for value in values if value}, key=len, reverse=True):
         if len(value) >= 8:
             text = text.replace(value, shown)
@@ -63,13 +66,16 @@ def hide_values(text: str, values: Iterable[str], shown: str = HIDDEN) -> str:
 
 
 def hide_in_message(text: str, values: Iterable[str] = ()) -> str:
-    """Return a message of a user's code with these secrets hidden, those of the environment, tokens, and user info."""
+    """Return a message of a user's code with secrets hidden.
+
+    Secrets are the given `values`, the values of secret environment variables, tokens, and user info in URLs.
+    """
     environment = [value for name, value in os.environ.items() if is_secret_name(name) and is_unmistakable(value)]
     return _TOKEN_SHAPE.sub(HIDDEN, hide_values(hide_secrets(text), [*values, *environment]))
 
 
 def is_unmistakable(secret: str) -> bool:
-    """Return whether a secret is so long or mixed that it cannot occur in a judge's reply by chance."""
+    """Return whether a secret is too long to occur in a judge's reply by chance: 12 characters with digits, or 24."""
     mixed = re.search("[0-9]", secret) and re.search("[A-Za-z]", secret)
     return len(secret) >= (12 if mixed else 24)
 
@@ -84,7 +90,7 @@ def is_secret_name(name: str) -> bool:
 
 
 def hide_settings(value: Any, name: str = "") -> Any:
-    """Return JSON-like settings with everything hidden that looks like a secret."""
+    """Return JSON-like settings in which everything that looks like a secret is hidden."""
     if isinstance(value, Mapping):
         return {key: hide_settings(one, str(key)) for key, one in value.items()}
     if isinstance(value, list | tuple):

@@ -1,8 +1,10 @@
-"""Names of judges and editors that are creval's rehearsal server (`creval fake-server`)."""
+"""Recognises judges and editors that are creval's rehearsal server (`creval fake-server`) by their names."""
 
 from __future__ import annotations
 
 REHEARSAL_PREFIX = "rehearsal:"
+REHEARSAL_SUFFIX = "+rehearsal"
+"""The end of the name of a model whose edits the rehearsal server made."""
 
 
 def has_rehearsal(name: str) -> bool:

@@ -14,15 +14,15 @@ ADDRESSES = {HUB: "https://huggingface.co/datasets/", GITHUB: "https://github.co
 class ReleaseSource:
     """A repository with a release.
 
-    - `revisions`: tried in this order; the first that has the files is used. A branch is resolved to a commit.
+    - `revisions`: commits or branches. The first one that has the files is used; a branch is resolved to a commit.
     - `files`: patterns of the paths to download. `*` also matches slashes.
-    - `moved`: folders of the repository that get another name.
+    - `moved`: new names of the repository's folders, by their old name.
     - `archives`: patterns of downloaded zip files that are unpacked where they are.
     - `sha256`: known checksums, by path in the repository.
     - `license`, `size`: as stated by the authors; `unknown` if they are not known.
     - `layout`: the files that creval reads.
-    - `contents`: what to download by hand without network, with its place in the folder.
-    - `also`: what creval does not download, with its place in the folder.
+    - `contents`: what to download by hand if creval cannot reach the server, with its place in the folder.
+    - `also`: what the release also needs but creval does not download, with its place in the folder.
     """
 
     kind: str
@@ -40,7 +40,7 @@ class ReleaseSource:
 
     @property
     def address(self) -> str:
-        """The address of the repository's page."""
+        """URL of the repository's page."""
         return ADDRESSES[self.kind] + self.repository
 
     def local_path(self, path: str) -> str | None:

@@ -20,7 +20,7 @@ CAPTION_KINDS = frozenset({"source", "target"})
 class InstructionStep:
     """One step of an instruction.
 
-    It depends on the steps with the indices `needs`, and replaces the object `old` in `boxes` by `new`.
+    It depends on the steps with the indices `needs`. It replaces the object `old`, which is in `boxes`, by `new`.
     """
 
     text: str
@@ -37,7 +37,7 @@ class Sample:
 
     - `tags`: its groups in the benchmark (`{"category": "Stylization", ...}`).
     - `questions`: the dataset's own questions, in their original order.
-    - `derived_from`: origin of the sample, if it differs from its source's file.
+    - `derived_from`: the image from which the sample was derived, if that is not its source's file.
     """
 
     id: str
@@ -53,7 +53,10 @@ class Sample:
 
     @property
     def cluster(self) -> str:
-        """Cluster for statistics: samples derived from the same image are not independent."""
+        """Cluster for statistics.
+
+        Samples derived from the same image share a cluster, because they are not independent.
+        """
         return self.derived_from or str(self.source or self.id)
 
     @property
@@ -63,6 +66,6 @@ class Sample:
 
     @property
     def input_images(self) -> tuple[Path, ...]:
-        """Source, mask and references, as far as the sample has them."""
+        """The source, mask and references that the sample has."""
         found = (self.source, self.mask, *self.references)
         return tuple(path for path in found if path is not None)

@@ -35,20 +35,20 @@ class AnswerScale(ABC):
         """Return the status and value of one raw answer. Never raises and never guesses."""
 
     def find_stated(self, text: str) -> list[StatedVerdict]:  # noqa: ARG002
-        """Return the verdicts stated in running text outside of quotations, as input for `parse_answer`.
+        """Return the verdicts that running text states outside quotations, in a form that `parse_answer` accepts.
 
-        They only serve to detect contradictions in a reply; they are never used as answers. The default is none.
+        They only serve to detect contradictions in a reply; they are never used as answers. By default, none are found.
         """
         return []
 
     def normalise_reference(self, released: str) -> str | None:
-        """Return a released reference as a choice of the scale, or None if it is not one."""
+        """Return a release's reference answer as a choice of this scale, or None if it is not one."""
         _, value = self.parse_answer(released)
         return None if value is None else str(self.choices[int(value)])
 
     @abstractmethod
     def credit(self, value: float, reference: str) -> float:
-        """Return the agreement of an answer with a reference, from 0 to 1."""
+        """Return how far an answer agrees with a reference answer, from 0 to 1."""
 
     @abstractmethod
     def normalise(self, value: float) -> float | None:
@@ -56,14 +56,14 @@ class AnswerScale(ABC):
 
     @abstractmethod
     def reduce(self, values: Sequence[float]) -> float | None:
-        """Return one value for several answers to the same question; None if they tie."""
+        """Combine several answers to the same question into one value; None if they tie."""
 
     def mean(self, values: Sequence[float]) -> float | None:
         """Return the mean of several answers to one question; None if there are none."""
         return sum(values) / len(values) if values else None
 
     def reply_format(self, labels: Sequence[str], *, reasoned: bool = False) -> str:
-        """Return the text that asks for answers under these labels; `reasoned` asks for reasoning before each one."""
+        """Return the text that asks for an answer to each question label; `reasoned` asks for reasoning before each."""
         entry = {"explanation": EXAMPLE_EXPLANATION, "answer": self.choices[-1]}
         example = json.dumps(dict.fromkeys(labels[:2], entry))
         more = "" if len(labels) <= 2 else f", and so on up to {labels[-1]}"
@@ -75,7 +75,10 @@ class AnswerScale(ABC):
         )
 
     def bare_reply_format(self) -> str:
-        """Return the text that asks for the answer alone, so that one token has its probability."""
+        """Return the text that asks for the answer alone.
+
+        Then one token is the answer, and its probability can be read.
+        """
         return f"Reply with the answer alone and nothing else. The answer is {self.description}."
 
     def json_schema(self, labels: Sequence[str]) -> dict[str, Any]:
@@ -85,7 +88,7 @@ class AnswerScale(ABC):
         return _strict_object_schema(dict.fromkeys(labels, _strict_object_schema(answer)))
 
     def expected_value(self, options: Iterable[tuple[str, float]]) -> float | None:
-        """Return the expected answer from words and log-probabilities: sum(p * value) / sum(p) over the scale."""
+        """Return the mean answer from words and log-probabilities: sum(p * value) / sum(p) over words on the scale."""
         weights = total = 0.0
         for word, log_probability in options:
             _, value = self.parse_answer(word)
@@ -322,7 +325,7 @@ _POINTS = re.compile(r"\s?(?:points?|分)$")
 
 
 def _in_digits(words: str) -> str:
-    """Return a number with its words as digits and without its unit."""
+    """Return a text with number words written as digits, and without a unit."""
     digits = _NUMBER_WORD.sub(lambda match: str(_NUMBER_WORDS.index(match[0])), words.casefold())
     return _POINTS.sub("", digits)
 
@@ -355,7 +358,7 @@ _INAPPLICABLE = re.compile(r"\b(?:not applicable|inapplicable|n/a|does(?: not|n'
 
 
 def _status_without_answer(text: str) -> VerdictStatus:
-    """Return the status of a text without an answer."""
+    """Return the status of a text in which no answer was found."""
     if not text:
         return VerdictStatus.MISSING
     return VerdictStatus.INAPPLICABLE if _INAPPLICABLE.search(text) else VerdictStatus.UNREADABLE

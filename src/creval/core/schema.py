@@ -1,4 +1,4 @@
-"""A protocol's metrics, composite and levels, as data."""
+"""Schema of scores: a protocol's metrics, their composite, and the levels of its tables."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Weights = Mapping[str, float | Mapping[str, float]] | str
 
 
 class Score(NamedTuple):
-    """One metric of one sample: its value if it has one, and how many of its `total` probes were `scored`."""
+    """One metric's score of one sample: its value or None, and how many of its `total` probes were `scored`."""
 
     value: float | None
     scored: int
@@ -21,7 +21,7 @@ class Score(NamedTuple):
 
 
 class SubScore(NamedTuple):
-    """One metric of a part of a sample, such as a step, with the group of that part."""
+    """One metric's score of a part of a sample, such as a step, with the group that the part belongs to."""
 
     group: str
     metric: str
@@ -37,7 +37,10 @@ class Digits(NamedTuple):
 
 @dataclass(frozen=True)
 class Metric:
-    """A number per sample. If `measured_only`, unsupported samples and missing edits do not count."""
+    """A number per sample.
+
+    If `measured_only`, an unsupported sample or missing edit has no value, not the worst value.
+    """
 
     name: str
     label: str
@@ -48,17 +51,17 @@ class Metric:
 
     @property
     def title(self) -> str:
-        """Name, with the label if it differs: `IF: instruction following`."""
+        """Name, followed by the label if that differs: `IF: instruction following`."""
         return self.name if self.label == self.name else f"{self.name}: {self.label}"
 
     @property
     def worst_value(self) -> float | None:
-        """Value of a missing edit: zero if the scale starts there; None for distances, cosines and similar metrics."""
+        """Value of a missing edit: 0 if that is the metric's worst value; None for distances, cosines and the like."""
         return 0.0 if self.higher_is_better and self.low == 0 and not self.measured_only else None
 
     @property
     def digits(self) -> Digits:
-        """Numbers of decimals that show a thousandth of the metric's range."""
+        """Numbers of decimals with which the metric's values and intervals are shown. A narrower range gets more."""
         wide = self.high - self.low
         return Digits() if wide >= 100 else Digits(2, 2) if wide >= 10 else Digits(4, 4)
 
@@ -74,11 +77,12 @@ class Composite:
 
 @dataclass(frozen=True)
 class Level:
-    """A level of the tables. Samples are grouped by the tag of this name; `groups` gives the order.
+    """A level of the tables, such as `category`. Samples are grouped by their tag with the level's name.
 
-    A group's value is the mean of its samples, unless one of these is set:
+    `groups` lists the groups in the order of the tables. A group's value is the mean of its samples, unless one of
+    these fields is set:
 
-    - `mean_of`: name of a finer level; the value is the unweighted mean of that level's groups inside the group.
+    - `mean_of`: name of a finer level. The value is the unweighted mean of the finer level's groups inside the group.
     - `groups_sub_scores`: the value is the mean of the sub-scores (parts of samples) in the group.
     - `difference_of`: a level and two of its groups; the value is the first group's minus the second's.
 
@@ -114,7 +118,7 @@ class ScoreSchema:
     """A protocol's metrics, composite (if any) and levels.
 
     - `rank_by`: column that ranks the models. The default is the composite, or the last metric.
-    - `unsupported_value`: value of a sample that a model does not support; None excludes the sample.
+    - `unsupported_value`: value of a sample that a model cannot take (status `unsupported`); None excludes the sample.
     - `ranking_description`: description of the ranking column if there is no composite.
     """
 
@@ -135,7 +139,7 @@ class ScoreSchema:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Names of the metrics, followed by the composite's."""
+        """Names of the metrics, followed by the name of the composite."""
         names = tuple(metric.name for metric in self.metrics)
         return names if self.composite is None else (*names, self.composite.name)
 
@@ -156,28 +160,28 @@ class ScoreSchema:
         return self.find_metric(column).higher_is_better
 
     def component_weights(self, column: str) -> Mapping[str, float]:
-        """Return the weights of the metrics in a column: 1 for a metric, several for the composite."""
+        """Return the weights of the metrics in a column. A metric's own column has only that metric, with weight 1."""
         if self.composite is not None and column == self.composite.name:
             return {name: weight for name, weight in self.composite.weights.items() if weight > 0}
         return {require_known("metric", column, self.columns): 1.0}
 
     def component_indices(self, column: str) -> list[int]:
-        """Return the indices, in `metrics`, of a column's components."""
+        """Return the indices in `self.metrics` of the metrics in a column."""
         names = self.component_weights(column)
         return [at for at, metric in enumerate(self.metrics) if metric.name in names]
 
     def with_levels(self, levels: tuple[Level, ...]) -> ScoreSchema:
-        """Return the schema with a dataset's levels. The protocol's levels of sub-scores remain."""
+        """Return the schema with a dataset's levels. The protocol's levels that group sub-scores are kept."""
         parts = tuple(level for level in self.levels if level.groups_sub_scores)
         own = {level.name for level in parts}
         kept = (level for level in levels if level.name not in own)
         return replace(self, levels=(*kept, *parts)) if levels else self
 
     def with_probed_metrics(self, metrics: Collection[str]) -> ScoreSchema:
-        """Return the schema for a run with questions or measurements for these metrics only.
+        """Return the schema for a run that has questions or measurements only for these metrics.
 
-        If a metric of the composite is missing, the composite is removed, and models are ranked by the first of the
-        given metrics.
+        If a metric of the composite is missing, the composite is removed. The models are then ranked by the first of
+        the metrics that the run has.
         """
         if self.composite is None:
             return self
@@ -199,7 +203,8 @@ class ScoreSchema:
     def group_title(self, level: str, group: str) -> str:
         """Return a group's title.
 
-        It includes the tag's name if a group of the tag is a number or has the same name as a group of another tag.
+        The title includes the level's name if a group of the level is a number or has the name of a group of another
+        level.
         """
         own = [one for one in self.levels if one.name == level and one.groups_samples and one.mean_of is None]
         others = {name for one in self.levels if one.name != level and one.mean_of is None for name in one.groups}

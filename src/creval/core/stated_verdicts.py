@@ -1,6 +1,6 @@
 """Detection of verdicts in running text, such as "Wait, the answer is no." or "On reflection, 3/10."
 
-They are never used as answers. They show that a reply contradicts the answer that it gives elsewhere.
+These verdicts are never used as answers. They show that a reply contradicts the answer that it gives elsewhere.
 """
 
 from __future__ import annotations
@@ -103,16 +103,16 @@ class StatedVerdict(NamedTuple):
 
 
 class VerdictFinder:
-    """Finder of one scale's verdicts in running text.
+    """Finder of verdicts on one answer scale in running text.
 
-    - `token`: regular expression of a verdict, with one group.
-    - `own_line`: a verdict without other words must end its line. Set this for numbers, because list items start with
-      them.
-    - `everywhere`: regular expressions of text that is a verdict in any context, with one group each.
-    - `clauses`: regular expression of further words that are a verdict if a clause has no others.
+    - `token`: regular expression that matches a verdict, with one group.
+    - `own_line`: a verdict that stands alone counts only at the end of its line. Set this for numbers, because list
+      items start with numbers.
+    - `everywhere`: regular expressions of phrases that are a verdict in any context, with one group each.
+    - `clauses`: regular expression of further words that are a verdict if a clause consists of nothing else.
     - `after_subject`: regular expression of further words that are a verdict after "Answer:".
-    - `meaning`: the verdict that a matched text stands for.
-    - `opposites`: the verdicts that "not a yes" and "not a no" state.
+    - `meaning`: function that returns the verdict for a matched text.
+    - `opposites`: the opposite of each verdict, since "not a yes" states a no.
     """
 
     def __init__(
@@ -155,7 +155,7 @@ class VerdictFinder:
         self._own_line, self._meaning, self._opposites = own_line, meaning, opposites
 
     def find(self, text: str) -> list[StatedVerdict]:
-        """Return the verdicts that a text states outside of quotations."""
+        """Return the verdicts that a text states outside quotations."""
         text = _normalise(text)
         if not self._hint.search(text):
             return []
@@ -186,7 +186,7 @@ class VerdictFinder:
 
 
 def takes_back(text: str) -> bool:
-    """Return whether a text retracts an answer outside of quotations without giving another one."""
+    """Return whether a text retracts an answer without giving another one. Quotations are ignored."""
     return _TAKEN_BACK.search(remove_quotations(text)) is not None
 
 
@@ -196,7 +196,7 @@ def _normalise(text: str) -> str:
 
 
 def remove_quotations(text: str, is_verdict: Callable[[str], bool] = lambda _: False) -> str:
-    """Return a text without Markdown, repeated white space and quotations. A quoted verdict remains."""
+    """Return a text without Markdown, repeated white space and quotations. A quotation that is a verdict is kept."""
 
     def replace(quotation: re.Match[str]) -> str:
         words = quotation[0][1:-1]

@@ -1,4 +1,4 @@
-"""Reading of users' tables: CSV from any spreadsheet, or JSONL. An invalid row does not affect the others."""
+"""Reads users' tables: CSV from any spreadsheet, or JSONL. An invalid row does not affect the other rows."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ class TableRow(NamedTuple):
 def read_table(path: Path) -> list[TableRow]:
     """Return the non-empty rows of a CSV file (comma, semicolon or tab) or of a JSONL file.
 
-    Column names are in lower case, with underscores for white space. CSV cells are stripped text; JSONL cells are any
-    JSON.
+    Column names are returned in lower case, with underscores for white space. A CSV cell is text without surrounding
+    white space; a JSONL cell is any JSON value.
     """
     content = _read_content(path)
     if path.suffix.casefold() in (".jsonl", ".ndjson"):
@@ -72,7 +72,7 @@ def _parse_json_lines(content: bytes) -> Iterator[TableRow]:
 
 
 def parse_json_line(line: bytes) -> tuple[dict[str, Any], str]:
-    """Return the JSON object in a line and a problem. One of them is empty."""
+    """Return the JSON object in a line and "", or {} and the problem of the line."""
     try:
         found = parse_json(line.decode("utf-8-sig"))
     except (ValueError, RecursionError) as error:
@@ -118,7 +118,7 @@ def _parse_head(path: Path, reader: Iterator[list[str]]) -> list[str]:
         raise CrevalError(f"{path} has {len(names):,} columns; at most {MAX_COLUMNS} are allowed.")
     if len(set(named)) < len(named):
         twice = next(name for at, name in enumerate(named) if name in named[:at])
-        raise CrevalError(f"{path} names the column {twice!r} twice.")
+        raise CrevalError(f"{path} has two columns named {twice!r}.")
     return names
 
 

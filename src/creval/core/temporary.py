@@ -22,14 +22,14 @@ _cleaned: set[Path] = set()
 
 
 def temporary_path(folder: Path) -> Path:
-    """Return the path for a hidden file in a folder; no other process uses this path."""
+    """Return a path for a hidden temporary file in a folder. No other process uses the same path."""
     _clean(folder)
     return folder / f".{_prefix()}{next(_numbers)}"
 
 
 @contextmanager
 def temporary_folder(parent: Path | None = None) -> Iterator[Path]:
-    """Create a temporary folder, hidden if a parent is given, and remove it at the end as far as possible."""
+    """Create a temporary folder, hidden if `parent` is given. Remove it at the end; errors of this are ignored."""
     where = Path(tempfile.gettempdir()) if parent is None else parent
     _clean(where)
     dot = "" if parent is None else "."
@@ -42,7 +42,10 @@ def _prefix() -> str:
 
 
 def _clean(folder: Path) -> None:
-    """Remove the leftovers of killed processes from a folder; only once, since it may contain many files."""
+    """Remove the leftovers of killed processes from a folder.
+
+    Only the first call for a folder does so, to save time.
+    """
     if folder in _cleaned:
         return
     _cleaned.add(folder)
@@ -61,7 +64,10 @@ def _remove(entry: os.DirEntry[str]) -> None:
 
 
 def _is_abandoned(host: str, process: int, entry: os.DirEntry[str]) -> bool:
-    """Return whether the process that created an entry has ended; for another machine, whether a day has passed."""
+    """Return whether the process that created a temporary entry has ended.
+
+    A process on another machine is assumed to have ended after a day.
+    """
     status = entry.stat(follow_symlinks=False)
     if hasattr(os, "getuid") and status.st_uid != os.getuid():
         return False

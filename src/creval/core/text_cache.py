@@ -13,10 +13,10 @@ _OVERHEAD = 200  # bytes per entry in addition to the text
 
 
 def cache_by_text(max_bytes: int) -> Callable[[Callable[[K], T]], Callable[[K], T]]:
-    """Cache a function of a text or of a tuple of texts, in about `max_bytes` or less.
+    """Cache the results of a function of a text or of a tuple of texts, in at most about `max_bytes`.
 
-    A result is assumed to be as large as its key. A full cache is cleared. A key that is larger than a sixteenth of
-    the cache is not stored.
+    A result is assumed to be as large as its text. When the cache is full, it is cleared. A text larger than a
+    sixteenth of the cache is not stored.
     """
 
     def decorate(function: Callable[[K], T]) -> Callable[[K], T]:

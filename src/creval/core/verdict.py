@@ -1,4 +1,4 @@
-"""Outcomes of probes."""
+"""Outcomes of probes (questions and measurements)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 
 class VerdictStatus(str, Enum):
-    """Outcome of a probe. Only `ANSWERED` has a value."""
+    """Status of a probe. Only a probe that is `ANSWERED` has a value."""
 
     ANSWERED = "answered"
     MISSING = "missing"  # the reply says nothing about this question

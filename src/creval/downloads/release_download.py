@@ -29,7 +29,7 @@ _RESERVE_BYTES = 64 << 20  # left free on the disk
 
 @dataclass(frozen=True)
 class Download:
-    """A release on disk: its commit, and its files with sizes and checksums. `plan` says what was to be downloaded."""
+    """A release in a folder: its commit, and its files with sizes and checksums. `plan` describes the download."""
 
     source: ReleaseSource
     folder: Path
@@ -51,8 +51,9 @@ def download_release(
 ) -> Download:
     """Download a release, or continue an interrupted download at the same commit.
 
-    `announce` is called with the size before the download starts, `watch` with received bytes, all bytes if known, and
-    finished files. Raises `CrevalError`; if the server cannot be reached, it says what to download by hand.
+    `announce` is called with a description of the download before it starts. `watch` is called with the numbers of
+    received bytes, of all bytes (None if unknown) and of finished files. Raises `CrevalError`. If the server cannot be
+    reached, its message says what to download by hand.
     """
     state = _read_state(folder, source, revision)
     if state is not None and state["complete"] and (found := _verify(source, folder, state)):
@@ -69,7 +70,7 @@ def download_release(
 
 
 def _run(coroutine: Coroutine[None, None, Download]) -> Download:
-    """Run a coroutine, in another thread if this one runs an event loop already, as a notebook does."""
+    """Run a coroutine. If this thread already runs an event loop, as in a notebook, use another thread."""
     try:
         asyncio.get_running_loop()
     except RuntimeError:
@@ -80,7 +81,7 @@ def _run(coroutine: Coroutine[None, None, Download]) -> Download:
 
 @contextmanager
 def _locked(folder: Path) -> Iterator[None]:
-    """Hold the lock of a folder, which is created for it and removed if it stays empty."""
+    """Hold the lock of a folder. The folder is created if needed, and removed if it is empty in the end."""
     folder.mkdir(parents=True, exist_ok=True)
     lock = folder / _LOCK_FILE
     held = acquire_lock(lock)
@@ -94,7 +95,7 @@ def _locked(folder: Path) -> Iterator[None]:
 
 
 def by_hand(source: ReleaseSource, folder: Path) -> str:
-    """Return the sentence that says what to download without creval, and where to put it."""
+    """Return a sentence that says what to download without creval, and where to put it."""
     return f"Without network, download {source.contents} from {source.address} elsewhere, and put it into {folder}."
 
 
@@ -115,7 +116,7 @@ class _Job:
         self._total: int | None = None
 
     async def plan(self, revisions: tuple[str, ...]) -> Download:
-        """Return what would be downloaded."""
+        """Return a `Download` that describes what would be downloaded, without files."""
         async with self._repository.open() as transfer:
             listing = await find_listing(self._repository, self._source, transfer, revisions)
         return self._download(listing, ())
@@ -175,14 +176,14 @@ class _Job:
         return listing.archive or self._source.is_archive(file.path)
 
     def _remote_path(self, path: str) -> str:
-        """Return the path in the repository of a file in the folder."""
+        """Return the path that a file in the folder has in the repository."""
         for old, new in self._source.moved.items():
             if path.startswith(f"{new}/"):
                 return f"{old}/{path[len(new) + 1 :]}"
         return path
 
     async def _fetch_all(self, transfer: Transfer, listing: Listing, targets: list[Path]) -> list[UnpackedFile]:
-        """Download several files at a time. The first error stops the others; parts stay on disk."""
+        """Download several files at a time. The first error stops all downloads; received parts stay on disk."""
         found: dict[int, UnpackedFile] = {}
         waiting = iter(list(enumerate(zip(listing.files, targets, strict=True))))
 
@@ -215,7 +216,7 @@ class _Job:
         self._watch(self._received, self._total, self._finished)
 
     def _unpack(self, archive: Path, remote: RemoteFile, listing: Listing) -> list[UnpackedFile]:
-        """Unpack an archive, and check known checksums."""
+        """Unpack an archive, and compare its files with known checksums."""
         inside = "" if listing.archive else remote.path.rpartition("/")[0]
 
         def place(name: str) -> str | None:
@@ -251,14 +252,14 @@ class _Job:
 
 
 def _matching_digest(file: RemoteFile, target: Path) -> str:
-    """Return the SHA-256 of a file that exists already. Raises `CrevalError` if it is not the one to download."""
+    """Return the SHA-256 of an existing file. Raises `CrevalError` if its content differs from the file to download."""
     sha256, git_sha1 = checksums(target)
     if (
         file.sha256 not in ("", sha256)
         or file.git_sha1 not in ("", git_sha1)
         or file.size not in (None, target.stat().st_size)
     ):
-        raise CrevalError(f"{target} exists with other content. Move it, or give another `out`.")
+        raise CrevalError(f"{target} exists with different content. Move it, or give another `out`.")
     return sha256
 
 
@@ -271,7 +272,7 @@ def _read_state(folder: Path, source: ReleaseSource, revision: str | None) -> di
     if not isinstance(state, dict) or not isinstance(state.get("commit"), str) or "complete" not in state:
         raise CrevalError(f"{path} is not a manifest of a download. Delete it, or give another `out`.")
     if state.get("source") != source.address:
-        raise CrevalError(f"{folder} contains {state.get('source')}. Give another `out`.")
+        raise CrevalError(f"{folder} contains a download of {state.get('source')}. Give another `out`.")
     if revision not in (None, state["commit"], state.get("revision")):
         raise CrevalError(f"{folder} contains the commit {state['commit']}. Give another `out` for {revision}.")
     return state

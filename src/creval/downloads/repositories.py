@@ -25,7 +25,7 @@ _GITHUB_API, _GITHUB = URL("https://api.github.com"), URL("https://github.com")
 class Listing(NamedTuple):
     """The files of a release at a commit, with the license that the server states.
 
-    `archive` is True if the files are inside one archive of the repository.
+    `archive` is True if the listed file is an archive of the whole repository.
     """
 
     revision: str
@@ -36,13 +36,13 @@ class Listing(NamedTuple):
 
 
 class Repository(Protocol):
-    """A place with releases."""
+    """A repository with a release on a server."""
 
     def open(self) -> Transfer:
-        """Return the transfer for its server."""
+        """Return a transfer from the repository's server."""
 
     async def list_files(self, transfer: Transfer, revision: str) -> Listing:
-        """Return the needed files at a revision. Raises `MissingError` if it does not exist."""
+        """Return the needed files at a revision. Raises `MissingError` if the revision does not exist."""
 
 
 class HubDataset:
@@ -86,7 +86,7 @@ class HubDataset:
             if not isinstance(path, str) or entry.get("type") != "file" or self._source.local_path(path) is None:
                 continue
             if not isinstance(size, int) or not 0 <= size <= MAX_FILE_BYTES:
-                raise CrevalError(f"{self._base.host} states no valid size of {path[:200]!r}.")
+                raise CrevalError(f"{self._base.host} states no valid size for {path[:200]!r}.")
             large = entry.get("lfs")
             sums = {"sha256": large.get("oid")} if isinstance(large, dict) else {"git_sha1": entry.get("oid")}
             stated = {n: v for n, v in sums.items() if isinstance(v, str) and _DIGEST[n].fullmatch(v)}
@@ -98,7 +98,7 @@ class HubDataset:
 
 
 class GithubRepository:
-    """A repository on GitHub, as the archive of a commit."""
+    """A repository on GitHub. It is downloaded as the archive of a commit."""
 
     def __init__(self, source: ReleaseSource, *, api: URL = _GITHUB_API, site: URL = _GITHUB) -> None:
         self._source, self._api, self._site = source, api, site
@@ -139,4 +139,4 @@ async def find_listing(
         if found.files:
             return found
     tried = " or ".join(revisions)
-    raise MissingError(f"{source.address} has no {' or '.join(source.files)} at {tried}.")
+    raise MissingError(f"{source.address} has no {' or '.join(source.files)} at revision {tried}.")

@@ -1,4 +1,4 @@
-"""Paths of files that a server or an archive names: inside the folder, and without links."""
+"""Checks paths that a server or an archive names: they must be inside the folder and not lead through links."""
 
 from __future__ import annotations
 
@@ -9,7 +9,10 @@ from creval.core.filenames import invalid_filename_reason
 
 
 def safe_target(folder: Path, path: str) -> Path:
-    """Return the place of a file in a folder. Raises `CrevalError` if it would be outside or behind a link."""
+    """Return the path of a file in a folder.
+
+    Raises `CrevalError` if it would be outside the folder or behind a link.
+    """
     reason = "" if path.isprintable() and "\\" not in path and ":" not in path else "has an invalid character"
     if not reason and (reason := invalid_filename_reason(path)):
         reason = reason.replace("an id that", "a name that").replace("would be", "is")

@@ -47,7 +47,7 @@ class MissingError(CrevalError):
 class RemoteFile(NamedTuple):
     """A file to download: its path in the repository, address, size if known, and checksum if known.
 
-    `git_sha1` is Git's checksum of a file, which the hub states for small files.
+    `git_sha1` is the SHA-1 that Git gives a file. The Hugging Face hub states it for small files.
     """
 
     path: str
@@ -58,7 +58,7 @@ class RemoteFile(NamedTuple):
 
 
 class Transfer:
-    """Requests to one server, and to the addresses to which it redirects. The key is sent to the server only."""
+    """Requests to one server, and to the addresses to which it redirects. The API key is sent only to the server."""
 
     def __init__(self, base: URL, *, key: str = "", key_env: str = "", connections: int = 8) -> None:
         self.base = base
@@ -91,7 +91,7 @@ class Transfer:
         following = response.links.get("next")
         target = URL(str(following["url"])) if following else None
         if target is not None and target.origin() != self.base.origin():
-            raise CrevalError(f"{self.base.host} names a next page on another server.")
+            raise CrevalError(f"{self.base.host} names another server for the next page of a list.")
         return found, target
 
     async def _read(self, address: URL, headers: dict[str, str]) -> tuple[bytes, aiohttp.ClientResponse]:
@@ -101,8 +101,8 @@ class Transfer:
     async def fetch(self, file: RemoteFile, target: Path, count: Callable[[int], None]) -> str:
         """Download a file, continuing an interrupted download, and return its SHA-256.
 
-        `count` is called with the number of received bytes; it is negative if a part has to be repeated. Raises
-        `CrevalError` if the file has another checksum or size.
+        `count` is called with the number of newly received bytes. The number is negative if bytes have to be downloaded
+        again. Raises `CrevalError` if the file does not have the expected checksum or size.
         """
         part = target.with_name(f".{target.name}.part")
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -120,7 +120,9 @@ class Transfer:
             if last or not resumed:  # otherwise the first part may be of another version
                 break
         wanted = file.sha256 or file.git_sha1
-        raise CrevalError(f"{file.path} from {self.base.host} has a wrong checksum: not {wanted}. It was deleted.")
+        raise CrevalError(
+            f"{file.path} from {self.base.host} has a wrong checksum (expected: {wanted}). It was deleted."
+        )
 
     async def _receive(self, file: RemoteFile, part: Path, count: Callable[[int], None]) -> None:
         start = part.stat().st_size if part.exists() else 0
@@ -192,7 +194,7 @@ class Transfer:
         if not target or found.scheme not in ("http", "https") or found.user or found.password:
             raise CrevalError(f"{address.host} redirects to an invalid address.")
         if address.scheme == "https" and found.scheme != "https":
-            raise CrevalError(f"{address.host} redirects to an address without encryption.")
+            raise CrevalError(f"{address.host} redirects to an address without encryption (http).")
         return found
 
     async def _check_status(self, response: aiohttp.ClientResponse, address: URL) -> None:
@@ -212,7 +214,7 @@ class Transfer:
         raise found or CallError(f"HTTP {response.status}", self._endpoint.redact_line(error.message), retryable=False)
 
     async def _retry(self, call: Callable[[], Any]) -> Any:
-        """Call until it succeeds. Raises `UnreachableError` or another `CrevalError`."""
+        """Repeat a call until it succeeds or may not be retried. Raises `UnreachableError` or another `CrevalError`."""
         pause = PAUSE
         for attempt in range(1, _ATTEMPTS + 1):
             try:
@@ -235,7 +237,7 @@ def _continues(response: aiohttp.ClientResponse, start: int) -> bool:
 
 @contextmanager
 def _open_part(part: Path, *, append: bool) -> Iterator[Callable[[bytes], object]]:
-    """Yield a function that writes to a file. An error of the disk is not one of the connection."""
+    """Yield a function that writes to a file. A disk error becomes a `CrevalError`, which is not retried."""
     try:
         out = part.open("ab" if append else "wb")
     except OSError as error:
@@ -252,7 +254,7 @@ def _open_part(part: Path, *, append: bool) -> Iterator[Callable[[bytes], object
 
 
 def checksums(path: Path) -> tuple[str, str]:
-    """Return a file's SHA-256 and its checksum in Git, in hexadecimal."""
+    """Return a file's SHA-256 and the SHA-1 that Git gives it, in hexadecimal."""
     sha256 = hashlib.sha256()
     git = hashlib.sha1(f"blob {path.stat().st_size}\0".encode(), usedforsecurity=False)
     with path.open("rb") as file:

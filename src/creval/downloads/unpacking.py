@@ -1,4 +1,4 @@
-"""Unpacking of zip files from others: nothing outside the folder, no links, sizes with a limit."""
+"""Unpacks untrusted zip files: nothing outside the folder, no links, and limits on sizes."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ def unpack(
 ) -> Iterator[UnpackedFile]:
     """Unpack the files of a zip file into a folder, and yield each.
 
-    `place` returns the path of a file in the folder, or None to leave it out. A file that exists with the same content
-    is kept; another content is an error. Raises `CrevalError`.
+    `place` returns where a file of the archive belongs in the folder, or None to leave it out. Raises `CrevalError` if
+    a file already exists with different content, or if the archive is not safe to unpack.
     """
     try:
         with zipfile.ZipFile(archive) as opened:
@@ -51,7 +51,7 @@ def unpack(
 def _wanted(
     archive: Path, opened: zipfile.ZipFile, place: Callable[[str], str | None], max_bytes: int
 ) -> Iterator[tuple[zipfile.ZipInfo, str]]:
-    """Yield the wanted files with their paths. All are checked before the first is written."""
+    """Yield the files to unpack with their paths. The caller checks all of them before it writes the first."""
     members = opened.infolist()
     if len(members) > MAX_UNPACKED_FILES:
         raise CrevalError(f"{archive.name} has more than {MAX_UNPACKED_FILES:,} files.")
@@ -90,7 +90,7 @@ def _write(content: IO[bytes], target: Path, path: str, size: int) -> UnpackedFi
                 out.write(chunk)
         found = UnpackedFile(path, written, digest.hexdigest())
         if target.exists() and file_sha256(target) != found.sha256:
-            raise CrevalError(f"{target} exists with other content. Move it, or give another `out`.")
+            raise CrevalError(f"{target} exists with different content. Move it, or give another `out`.")
         new.replace(target)
         return found
     finally:

@@ -1,4 +1,4 @@
-"""Best-of-N selection: a judge scores the candidates, and the one with the best score is selected."""
+"""Best-of-N selection: a judge scores the candidates of a sample, and the one with the best score is selected."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def make_selector(
 ) -> Selector:
     """Return a selector that judges candidates in runs inside `folder`.
 
-    `settings` returns the settings of the run in a given folder.
+    `settings` maps the folder of such a run to its judge settings.
     """
 
     def select(
@@ -80,7 +80,10 @@ def make_selector(
 
 
 def _read_draw_scores(benchmark: Benchmark, run: Path, *, averaged: bool) -> dict[tuple[str, int], float | None]:
-    """Return the score of each draw of each sample in the ranking column. Repeated answers can be `averaged`."""
+    """Return the score in the ranking column of each draw of each sample.
+
+    If `averaged`, a question's value is the mean of its repeated answers.
+    """
     schema = benchmark.schema
     at = schema.columns.index(schema.ranking_column)
     found: dict[tuple[str, int], float | None] = {}

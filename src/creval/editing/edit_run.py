@@ -56,8 +56,8 @@ class StrategyOptions:
     - `reasoner`: model that writes plans.
     - `price`: token price of judge and reasoner.
     - `prompts`: folder of prompt overrides.
-    - `repeat`: how often the judge scores each candidate. The mean counts.
-    - `candidates`: folder of other edits by the same editor, whose candidates are used instead of new ones.
+    - `repeat`: how often the judge scores each candidate. The scores are averaged.
+    - `candidates`: another folder of edits by the same editor. Its images are reused instead of creating new ones.
     """
 
     strategy: str = "direct"
@@ -74,7 +74,7 @@ class EditRunResult:
     """Result of an edit run: one edit for each sample, or several with `draws`.
 
     - `cost`: US dollars for the whole folder, including judge and reasoner. None if it is unknown.
-    - `unsupported_count`: edits that the editor does not support, if the benchmark allows that.
+    - `unsupported_count`: edits whose inputs the editor does not support. 0 unless the benchmark requires all inputs.
     """
 
     sample_count: int
@@ -97,7 +97,7 @@ class EditRunResult:
 
     @property
     def reasons(self) -> list[tuple[str, int]]:
-        """Reasons of missing images with their counts, the most common first."""
+        """Reasons for missing images with their counts, the most common first."""
         edits = self.strategy_result.edits.values()
         return Counter(edit.reason for edit in edits if edit.reason).most_common()
 
@@ -110,7 +110,7 @@ class EditRunResult:
 
     @property
     def share_missing(self) -> float:
-        """Share of edits without an image, among those that the editor supports."""
+        """Share of edits without an image. Edits that the editor does not support are excluded."""
         return 1 - self.statuses[str(EditStatus.DONE)] / max(1, self.edit_count - self.unsupported_count)
 
 
@@ -180,7 +180,7 @@ class EditRun:
                 )
 
     def _keep_stored_names(self) -> None:
-        """Use the unredacted names of the editor if the folder was created before names were redacted."""
+        """Keep secrets in the editor's name and settings if the folder was created before they were redacted."""
         manifest = read_stored_manifest(self.folder)
         stored = manifest.get(EDITOR_KEY), manifest.get("editor_facts")
         if list(stored) != hide_settings(stored):
@@ -216,7 +216,7 @@ class EditRun:
 
     @property
     def model(self) -> str:
-        """Name under which edits are stored: the name that the folder had when it was created."""
+        """Name of the model under which edits are stored: the folder's name when it was created."""
         return str(read_stored_texts(self.folder).manifest.get("system") or self.folder.resolve().name)
 
     @cached_property
@@ -264,11 +264,14 @@ class EditRun:
         return TextGenerator(self.folder / PLANS_FOLDER, roles, settings, dry_run=self._dry_run)
 
     def _settings_within_budget(self, folder: Path) -> JudgeSettings:
-        """Return the settings of the judge or the reasoner, with the remaining budget."""
+        """Return the settings of the judge or reasoner that stores its answers in this folder.
+
+        Their budget is what remains of the total budget.
+        """
         return replace(self._helper_settings, budget=self._remaining_budget(folder))
 
     def _remaining_budget(self, subfolder: Path) -> float | None:
-        """Return the budget minus the costs of all other parts of the folder."""
+        """Return the total budget minus all costs so far, except those in this subfolder."""
         if self.settings.budget is None:
             return None
         other_costs = (read_call_costs(path).cost for path in _find_cost_folders(self.folder) if path != subfolder)
@@ -300,7 +303,7 @@ class EditRun:
         return found
 
     def _estimate_selection(self, samples: Sequence[Sample]) -> list[CostEstimate]:
-        """Return the estimated cost of judging candidates, with source images in place of the candidates."""
+        """Return the estimated cost of judging candidates. Source images stand in for candidates that do not exist."""
         with temporary_folder() as folder:
             shown = [s for s in samples if is_file(s.source)]
             for sample in shown:
@@ -406,7 +409,10 @@ class EditRun:
         return {name: value for name, value in facts.items() if name not in self.editor.fingerprint}
 
     def _continue_versions(self, stored: Mapping[str, Any]) -> None:
-        """Set the session's version history. Raises `CrevalError` if the editor has changed and no choice is given."""
+        """Set the session's version history.
+
+        Raises `CrevalError` if the editor has changed and the user has not chosen to keep or redo its images.
+        """
         entries, facts = stored.get(VERSIONS_KEY), stored.get("editor_facts")
         fingerprint = dict(self.editor.fingerprint)
         if reported := stored.get(REPORTED_MODEL):
@@ -421,7 +427,10 @@ class EditRun:
 
 
 def version_notes(edits: Collection[Edit]) -> Iterator[str]:
-    """Yield a note if several versions of the editor or of a server's model created the images, with their counts."""
+    """Yield a note if the images come from several versions of the editor or of a server's model.
+
+    The note counts the images of each version.
+    """
     for name, what in (
         ("editor_version", "versions of the editor"),
         ("version", "models that the server reported"),
@@ -438,7 +447,7 @@ def _format_value(value: object) -> str:
 
 
 def _find_cost_folders(folder: Path) -> Iterator[Path]:
-    """Yield the folder and its subfolders that have costs."""
+    """Yield the folders in which costs are stored: the folder itself, that of plans and those of selections."""
     yield folder
     yield folder / PLANS_FOLDER
     yield from sorted((folder / SELECTION_FOLDER).glob("*/run"))

@@ -1,4 +1,4 @@
-"""Output folder of `creval edit`: images under their samples' names, and a store with the reasons of missing ones."""
+"""Output folder of `creval edit`: images under their samples' names, and the reasons for missing images."""
 
 from __future__ import annotations
 
@@ -34,14 +34,17 @@ def save_edits(folder: Path, result: StrategyResult) -> None:
 
 
 def remove_images(folder: Path, edits: Iterable[Edit]) -> None:
-    """Remove the samples' images from the folder before they are created again. Those in `.made` stay."""
+    """Remove the samples' images from the folder before they are created again.
+
+    The store of all created images (`.made`) is not changed.
+    """
     for edit in edits:
         if not invalid_path_reason(folder, edit.key.sample):
             _place_image(folder, edit._replace(status=EditStatus.ABSENT))
 
 
 def invalid_path_reason(folder: Path, sample: str) -> str:
-    """Return why a sample's id cannot be a file name in the folder, or ""."""
+    """Return why a sample's id cannot be a file name in the folder, or an empty string."""
     if reason := invalid_filename_reason(sample):
         return reason
     inside = (folder / sample).parent.resolve().is_relative_to(folder.resolve())

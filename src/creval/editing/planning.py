@@ -23,13 +23,16 @@ _MAX_PLAN_WORDS = 2 * _PLAN_WORDS  # accepted maximum
 
 
 def estimate_plan_stage(settings: ChatSettings) -> StageEstimate:
-    """Return the estimate of one plan."""
+    """Return the cost estimate of the calls that write plans: one call for each plan."""
     words = len(load_prompt("plan_edit", settings.prompts).text.split())
     return StageEstimate(REASONER, 1.0, words, 2 * _PLAN_WORDS)
 
 
 def make_planner(open_generator: Callable[[], TextGenerator[str]], watch: ProgressCallback | None = None) -> Planner:
-    """Return a planner that uses a model. A plan that is empty or far too long is requested again."""
+    """Return a planner that uses a model.
+
+    The model is asked again if its plan is empty or far too long.
+    """
 
     def plan_all(stage: str, requests: Mapping[str, PlanRequest]) -> PlanResults:
         generator = open_generator()

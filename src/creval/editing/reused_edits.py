@@ -1,4 +1,4 @@
-"""Edits of another folder that can be used instead of new ones, such as the candidates of a smaller best-of."""
+"""Reuse of edits in another folder instead of creating new ones, such as the candidates of a smaller best-of."""
 
 from __future__ import annotations
 
@@ -18,9 +18,11 @@ VERSIONS_KEY = "editor_versions"
 
 @dataclass(frozen=True)
 class ReusedEdits:
-    """Stored edits of a folder: its model, the version of its editor, and the note of each edit by its call's digest.
+    """Stored edits of a folder that can be reused.
 
-    `counts` has the number of edits of each sample.
+    - `model`, `version`: the folder's model, and the number of the editor's version.
+    - `notes`: for each edit, the JSON that describes its image, by the digest of the call's key.
+    - `counts`: the number of edits of each sample.
     """
 
     folder: Path
@@ -30,9 +32,9 @@ class ReusedEdits:
     counts: Mapping[str, int]
 
     def find(self, call_key: CallKey) -> str:
-        """Return the note of the same request to the editor, or an empty string.
+        """Return the note of the edit that the same request created in the folder, or an empty string.
 
-        The first candidate is the edit that a strategy without candidates makes.
+        The first candidate of best-of (draw 1) is the same as the only edit of a strategy without candidates (draw 0).
         """
         subject = call_key.subject._replace(model=self.model)
         subjects = [subject, subject._replace(draw=1 - subject.draw)] if subject.draw in (0, 1) else [subject]
@@ -41,7 +43,7 @@ class ReusedEdits:
 
 
 def open_reused_edits(folder: Path, out: Path, editor: str, fingerprint: Fingerprint) -> ReusedEdits:
-    """Read the edits of another folder. They must be by the same editor in the same version."""
+    """Read the edits of another folder. Raises `CrevalError` if its editor or the editor's version differs."""
     manifest = read_stored_manifest(folder)
     if EDITOR_KEY not in manifest:
         raise CrevalError(f"`candidates` {folder} is not a folder of edits by `creval edit`.")

@@ -33,7 +33,7 @@ from creval.store.code_versions import STOP_IF_CHANGED, continue_history, key_of
 STORED_IMAGES = ".made"
 """Subfolder of all images that the editor returned, named by their digests."""
 REPORTED_MODEL = "reported model"
-"""Manifest key of the model that a server reported last. In an entry of the versions, the first one it reported."""
+"""Manifest key of the model that a server reported last. In an entry of `VERSIONS_KEY`: the first one."""
 _PENDING_TASK = "task"
 
 
@@ -46,7 +46,7 @@ class EditSettings(CallSettings):
 
 
 class EditorSession:
-    """One editor and the folder in which its images are stored."""
+    """An editor, and the folder in which its images are stored."""
 
     def __init__(self, editor: Editor, folder: str | Path, settings: EditSettings) -> None:
         self.editor, self.folder, self.settings = editor, Path(folder), settings
@@ -56,7 +56,7 @@ class EditorSession:
         self.keep_old = False
         """True if existing images stay when the server switches to another model."""
         self.reused: ReusedEdits | None = None
-        """Edits of another folder that can be used instead of new ones."""
+        """Edits of another folder that are reused instead of calling the editor."""
         self.progress = Progress()
         self.stopped = ""
         self.get_budget: Callable[[], float | None] = lambda: settings.budget
@@ -67,7 +67,7 @@ class EditorSession:
     ) -> dict[EditKey, Edit]:
         """Return the edit of each request: an image in `STORED_IMAGES`, or the reason why there is none.
 
-        Requests that were not made because of a stop are missing.
+        If the session stops early, the result lacks the requests that were not made.
         """
         self.progress.calls = max(self.progress.calls, self.progress.done + len(requests))
         if self.stopped:
@@ -88,11 +88,15 @@ class EditorSession:
 
     @property
     def stored_variants(self) -> list[str]:
-        """Variants of the call keys of all usable images."""
+        """The call-key variants of all editor versions whose images are still used."""
         return [version_variant(number) for number in self.history.usable]
 
     def accept_model(self, reported: str) -> bool:
-        """Return whether images of the reported model may be added to those of the current version."""
+        """Return whether images by the model that the server reports may be added to the folder.
+
+        True if it is the model recorded for the current version, if none is recorded, or with `keep_old`. In the last
+        two cases, the reported model is recorded.
+        """
         known = self.history.entries[-1]["fingerprint"].get(REPORTED_MODEL)
         if known is None or self.keep_old:
             self.history = self.history.with_current({REPORTED_MODEL: reported})
@@ -125,7 +129,7 @@ class _EditBatch:
         await self._calls.for_each([session.editor], requests.items(), work, session.settings.concurrency)
 
     async def _process_request(self, key: EditKey, request: EditRequest) -> Edit:
-        """Return the edit of a request, from the store or from the editor."""
+        """Return the edit of a request: stored, reused from another folder, or created by the editor."""
         progress = self._session.progress
         try:
             first = await asyncio.to_thread(self._build_call_key, key, request)
@@ -176,7 +180,7 @@ class _EditBatch:
         return edit
 
     def _find_reused(self, first: CallKey) -> dict[str, object]:
-        """Return the note of the same request in another folder, with its image linked here; empty if there is none."""
+        """Return the note of the same request in another folder, or {}. Its image is copied to this folder."""
         reused = self._session.reused
         note = _read_note(reused.find(first)) if reused is not None else {}
         if reused is None or not note:
@@ -191,7 +195,7 @@ class _EditBatch:
         return {**note, "file": f"{STORED_IMAGES}/{name}"}
 
     async def _store_reused(self, key: EditKey, first: CallKey, note: dict[str, object]) -> Edit:
-        """Store the edit of another folder as a reply that costs nothing here."""
+        """Store an edit that was made in another folder. It costs nothing here."""
         reply = Reply(VerdictStatus.ANSWERED, json.dumps(note), CACHE_ORIGIN)
         await self._journal.append([(key_of_version(first, self._session.history.number), reply, ())])
         progress = self._session.progress
@@ -200,9 +204,9 @@ class _EditBatch:
         return _edit_from_note(key, note, self._session.folder)
 
     def _check_model(self, edit: Edit) -> None:
-        """Raise `ProviderUnusable` if the server reports another model than before.
+        """Raise `ProviderUnusable` if the server reports another model than for earlier images.
 
-        The image is stored with the reported model.
+        The edit itself is already stored, with the name of the reported model.
         """
         reported = str(edit.metadata.get("version") or "")
         if reported:
@@ -216,7 +220,7 @@ class _EditBatch:
                 )
 
     def _build_call_key(self, key: EditKey, request: EditRequest) -> CallKey:
-        """Return the key of a request to the editor's first version, with everything that the image depends on."""
+        """Return the key of a request for the editor's first version. It contains all that the image depends on."""
         digests = tuple(map(file_digest, _input_images(request)))
         words = hashlib.blake2b(request.instruction.encode("utf-8", "replace"), digest_size=16)
         facts = {"words": words.hexdigest(), "seed": request.seed, **self._session.facts}
@@ -224,7 +228,10 @@ class _EditBatch:
         return CallKey(self._caller.name, key, (self._stage,), "", digests, plain, request.draw)
 
     def _store_image(self, key: EditKey, output: EditOutput, check: OutputCheck) -> tuple[Edit, dict[str, object]]:
-        """Write an image, byte for byte, under its digest. When this returns, it survives a power cut."""
+        """Write an image, byte for byte, to a file named by its digest. Return the edit and its note.
+
+        When this returns, the file survives a power cut.
+        """
         name = _content_name(output.content) + check.suffix
         path = self._session.folder / STORED_IMAGES / name
         if not _is_intact(path):
@@ -246,7 +253,7 @@ def _content_name(content: bytes) -> str:
 
 
 def _is_intact(path: Path) -> bool:
-    """Return whether a stored image exists and has the content of its digest."""
+    """Return whether a stored image exists and its content has the digest in its name."""
     try:
         return is_file(path) and _content_name(read_bytes(path)) == path.stem
     except OSError:  # too large for an image, or the disk is damaged
@@ -254,7 +261,7 @@ def _is_intact(path: Path) -> bool:
 
 
 def _read_note(text: str) -> dict[str, object]:
-    """Return the stored note of an edit, or an empty one if it is damaged."""
+    """Return an edit's note (the path and properties of its image) from its JSON, or {} if that is damaged."""
     try:
         note = json.loads(text)
     except (ValueError, RecursionError):
@@ -263,7 +270,7 @@ def _read_note(text: str) -> dict[str, object]:
 
 
 def _edit_from_note(key: EditKey, note: Mapping[str, object], folder: Path) -> Edit:
-    """Return the edit of a note."""
+    """Return the edit that a note describes. An all-black image counts as refused."""
     facts = note.get("facts")
     facts = dict(facts) if isinstance(facts, Mapping) else {}
     if facts.get("black"):
@@ -274,7 +281,7 @@ def _edit_from_note(key: EditKey, note: Mapping[str, object], folder: Path) -> E
 
 @dataclass
 class _StoredTask:
-    """Stored id of a task that runs at a provider."""
+    """The stored id of the provider's task for one request."""
 
     journal: CallJournal
     call_key: CallKey

@@ -26,7 +26,7 @@ _BEST_OF = re.compile(r"best-of:([0-9]{1,3})")
 
 
 class Strategy(NamedTuple):
-    """Way of using an editor: all steps at once or one by one, number of candidates, with or without plans."""
+    """How an editor is used: all steps at once or one by one, number of candidates, with or without plans."""
 
     sequential: bool = False
     best_of: int = 1
@@ -54,14 +54,14 @@ def parse_strategy(text: str) -> Strategy:
             found = found._replace(**{part.strip(): True})
         elif part.strip() != DIRECT:
             raise CrevalError(
-                f"`strategy` {text}: {part!r} is none of direct, sequential, best-of:N and reasoned, or is repeated. "
-                "Join several with +."
+                f"`strategy` {text}: {part!r} is repeated, or is not one of direct, sequential, best-of:N and "
+                "reasoned. Join several strategies with +."
             )
     return found
 
 
 class Selection(NamedTuple):
-    """Selected candidate, and the scores of all candidates by draw."""
+    """The selected candidate of a sample, and the score of each candidate by its number (`draw`)."""
 
     selected: EditKey
     scores: Mapping[int, float | None]
@@ -76,14 +76,14 @@ Returns the selections by sample id.
 
 
 class PlanRequest(NamedTuple):
-    """Next instruction for an image."""
+    """A request for a plan: the next instruction, and the image that it will be applied to."""
 
     instruction: str
     image: Path | None
 
 
 class PlanResults(NamedTuple):
-    """Plans by sample id, and reasons of failed ones."""
+    """Plans by sample id, and the reasons for plans that could not be made."""
 
     plans: Mapping[str, str]
     failures: Mapping[str, str] = MappingProxyType({})
@@ -99,14 +99,14 @@ class StrategyStoppedError(Exception):
 
 @dataclass
 class StrategyResult:
-    """Final edits of the samples, and intermediate edits: steps and candidates."""
+    """Final edits of the samples, and intermediate edits: all candidates, and the edits after earlier steps."""
 
     edits: dict[EditKey, Edit] = field(default_factory=dict)
     intermediate: dict[EditKey, Edit] = field(default_factory=dict)
 
 
 class _StepChain(NamedTuple):
-    """Source image and the steps that are applied to it. Each step gets the mask and the references."""
+    """A source image and the steps that are applied to it. Each step gets the same mask and references."""
 
     source: Path | None
     steps: tuple[str, ...]
@@ -114,12 +114,15 @@ class _StepChain(NamedTuple):
     references: tuple[Path, ...] = ()
 
     def prefix(self, depth: int) -> _StepChain:
-        """Return the chain of the first `depth` steps."""
+        """Return the chain that ends after the first `depth` steps."""
         return self._replace(steps=self.steps[:depth])
 
 
 class _ChainOwner(NamedTuple):
-    """Sample of a chain, truncated to its steps, and the id of the full sample."""
+    """The sample under which a chain's edits are stored.
+
+    `sample` has exactly the chain's steps: it is truncated if the full sample has more.
+    """
 
     sample: Sample
     full_sample_id: str
@@ -141,7 +144,7 @@ class StrategyRunner:
         draws: int = 1,
     ) -> None:
         if draws > 1 and strategy.best_of > 1:
-            raise CrevalError("`draws` keeps every draw, but best-of keeps only one. Give one of the two.")
+            raise CrevalError("`draws` keeps every draw, but best-of keeps only one. Remove `draws` or best-of.")
         if strategy.best_of > 1 and selector is None:
             raise CrevalError("best-of needs a judge that selects a candidate: give `judge` SPEC.")
         if strategy.reasoned and planner is None:
@@ -169,11 +172,14 @@ class StrategyRunner:
 
     @property
     def candidate_samples(self) -> list[Sample]:
-        """Samples for which images are created, including truncated ones for intermediate steps."""
+        """Samples for which images are created, including truncated samples for intermediate steps."""
         return [owner.sample for owner in self._chains.values()]
 
     def run(self, watch: ProgressCallback | None = None) -> StrategyResult:
-        """Create the edits of all samples. Shared chains run once. After an error, `result` has the earlier edits."""
+        """Create the edits of all samples. A chain that several samples share runs once.
+
+        After an error, `result` contains the edits made before it.
+        """
         self._session.progress.calls = self.image_count
         for draw in self._draws:
             if not self._session.stopped:
@@ -181,7 +187,7 @@ class StrategyRunner:
         return self.result
 
     def _run_draw(self, draw: int, watch: ProgressCallback | None) -> None:
-        """Create one edit of each sample: the only one, the selected one, or the draw with this number."""
+        """Create one edit of each sample and store it under this draw number (0 if there is only one draw)."""
         reached: dict[_StepChain, Edit] = {}
         try:
             for depth in range(1, 1 + max((len(chain.steps) for chain in self._chains), default=0)):
@@ -208,7 +214,8 @@ class StrategyRunner:
     def _find_owners(self, samples: Sequence[Sample]) -> dict[_StepChain, _ChainOwner]:
         """Return the owner of each chain and of each prefix of a chain.
 
-        It is the sample with exactly these steps, or else the first longer sample, truncated.
+        The owner is the sample with exactly these steps. If there is none, it is the first sample that begins with
+        them, truncated.
         """
         owners: dict[_StepChain, _ChainOwner] = {}
         for sample in sorted(samples, key=lambda sample: len(self._chain(sample).steps)):
@@ -226,7 +233,7 @@ class StrategyRunner:
         before: Mapping[_StepChain, Edit],
         watch: ProgressCallback | None,
     ) -> dict[_StepChain, Edit]:
-        """Apply the next step of each chain, in the draw with this number."""
+        """Apply the next step of each chain. `number` is the draw under which the edits are stored."""
         requests: dict[EditKey, EditRequest] = {}
         chain_of: dict[EditKey, _StepChain] = {}
         edits: dict[_StepChain, Edit] = {}
@@ -288,7 +295,10 @@ class StrategyRunner:
     def _select_candidates(
         self, depth: int, chains: Mapping[_StepChain, _ChainOwner], candidates: Mapping[_StepChain, list[Edit]]
     ) -> dict[_StepChain, Edit]:
-        """Return the candidate that the judge selects for each chain, or the first one if none can be scored."""
+        """Return the selected candidate of each chain.
+
+        If no candidate can be scored, the first one with an image is selected. Without any image, it is the first one.
+        """
         done = {
             chain: [edit for edit in edits if edit.status is EditStatus.DONE] for chain, edits in candidates.items()
         }

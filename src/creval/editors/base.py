@@ -43,7 +43,8 @@ class EditOutput(NamedTuple):
     """An edited image as the editor returned it.
 
     `media_type` is the type that the editor reported, and `cost` is in US dollars, None if unknown. `metadata` is
-    stored with the edit. `seconds` is the time of the call itself, set by editors whose calls wait for each other.
+    stored with the edit. `seconds` is the duration of the call without the time that it waited for other calls. None
+    if calls do not wait for each other.
     """
 
     content: bytes
@@ -54,11 +55,14 @@ class EditOutput(NamedTuple):
 
 
 class PendingTask(Protocol):
-    """The stored id of a polled task. After a kill, the editor resumes polling instead of paying for a new task."""
+    """The stored id of the task that creates an image at a provider.
+
+    After a kill, the editor resumes polling this task instead of paying for a new one.
+    """
 
     @property
     def task_id(self) -> str | None:
-        """The id of a task that was started before: None if there was none, empty if it was discarded."""
+        """The id of the task that an earlier call started. None if there was none, empty if it was discarded."""
 
     async def save(self, name: str) -> None:
         """Store a task's id durably. An empty id discards the task."""
@@ -97,9 +101,9 @@ def require_no_settings(name: str, options: EditorOptions) -> None:
 class Editor(ABC):
     """An editing model.
 
-    `name` identifies the editor in a run, and `model` is the provider's name of the model. `price` is in US dollars
-    per image, None if unknown. `seconds_per_edit` is an estimate. `notes` collects inputs that the model does not
-    support. An editor with `needs_source` cannot generate an image from text alone.
+    `name` identifies the editor in an output folder, and `model` is the provider's name of the model. `price` is in US
+    dollars per image, None if unknown. `seconds_per_edit` is an estimate. `notes` collects inputs that the model does
+    not support. An editor with `needs_source` cannot generate an image from text alone.
     """
 
     name: str
@@ -111,7 +115,7 @@ class Editor(ABC):
 
     @property
     def manifest_entry(self) -> Mapping[str, Any]:
-        """The facts about the editor that its images depend on. They are stored in the manifest."""
+        """The settings that the editor's images depend on. They are stored in the manifest."""
         return {"model": self.model}
 
     def keep_secrets(self) -> None:  # noqa: B027
@@ -121,7 +125,8 @@ class Editor(ABC):
     def fingerprint(self) -> Mapping[str, Any]:
         """The state of the code and model: digests of files, a revision, versions.
 
-        It may change without the user's doing. If it does, the user is asked; the run is not refused.
+        It may change without an action of the user. If it has changed, the user must choose whether to keep existing
+        images or create them again.
         """
         return {}
 
@@ -136,18 +141,18 @@ class Editor(ABC):
         return True
 
     def unsupported_inputs(self, what: EditRequest | Sample) -> list[str]:
-        """Return the names of the images that the model does not support."""
+        """Return the names of the given inputs (source, mask, references) that the model does not support."""
         return [name for name in _INPUTS if getattr(what, name) and not self.accepts(name)]
 
     def unsupported_reason(self, what: EditRequest | Sample) -> str:
-        """Return why the model does not support all images of a sample, or an empty string if it does."""
+        """Return why the model does not support all inputs of a sample, or an empty string if it does."""
         if self.needs_source and what.source is None:
             return "the editor needs a source"
         unsupported = " and no ".join(self.unsupported_inputs(what))
         return f"the editor takes no {unsupported}" if unsupported else ""
 
     def note_ignored_inputs(self, job: EditRequest) -> None:
-        """Record a note about each image of a request that the model does not support."""
+        """Record a note about each input image of a request that the model ignores."""
         for name in self.unsupported_inputs(job):
             self.add_note(f"takes no {name}: edits use the instruction alone.")
 

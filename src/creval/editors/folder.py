@@ -15,7 +15,7 @@ _SUFFIXES = (".png", ".jpg", ".jpeg", ".webp")
 
 
 class FolderEditor(Editor):
-    """An editor that returns existing images, by the sample's id or the name of its source."""
+    """An editor that returns existing images. A file has the name of the sample's id or of its source image."""
 
     price = 0.0
     seconds_per_edit = 0.01

@@ -1,8 +1,8 @@
 """`python:MODULE:FUNCTION`: an editor that calls a user's function.
 
-The function is called with the source as a PIL image (or None), the instruction and the seed. If it has the
-parameters `mask` or `references`, or those set with `--set`, it gets them too. It returns a PIL image, or the path or
-content of an image file. It raises `creval.Refused` to decline.
+The function is called with the source as a PIL image (or None), the instruction and the seed. If it has the parameters
+`mask` or `references`, it gets these, too. The same holds for parameters whose values are given with `--set`. It
+returns a PIL image, or the path or content of an image file. It raises `creval.Refused` to decline.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ _PNG_MODES = ("1", "L", "LA", "I", "I;16", "P", "RGB", "RGBA")  # modes that PNG
 class FunctionEditor(Editor):
     """A function as an editor.
 
-    A function given by name runs in its own process, a function object in a thread. Calls run one after another,
-    except those of a coroutine function.
+    A function given by name runs in its own process, a function object in a thread. Only calls of a coroutine function
+    run concurrently.
     """
 
     def __init__(

@@ -17,12 +17,14 @@ from creval.providers.vision import UNKNOWN_VISION, VisionSpec
 
 
 class JudgeRequest(NamedTuple):
-    """Images and a text that asks questions, identified by `labels`, on one scale.
+    """A request to a judge: images, and a text with questions.
 
-    Without scale and labels, the text asks for free text (`form` is `free`) or for JSON of this `schema`.
-    `repeats` are the numbers of the requested independent answers. `form` is the form of the answers, as in
-    `Question`. `questions` are the texts of the questions alone, in the order of the labels, and `image_roles` the
-    roles of the images.
+    - `scale`: the scale of all answers. None if the text asks for free text (`form` is `free`) or for JSON of this
+      `schema`.
+    - `labels`, `questions`: the label and the text of each question, in the same order.
+    - `repeats`: the numbers of the requested independent answers.
+    - `form`: the form of the answers, as in `Question`.
+    - `image_roles`: the role of each image.
     """
 
     images: Sequence[EncodedImage]
@@ -37,7 +39,7 @@ class JudgeRequest(NamedTuple):
 
     @property
     def completion_count(self) -> int:
-        """The number of independent answers."""
+        """The number of independent answers that are requested."""
         return len(self.repeats)
 
     @property
@@ -47,7 +49,7 @@ class JudgeRequest(NamedTuple):
 
 
 class JudgeResponse(NamedTuple):
-    """Result of one call: its completions, tokens as counted by the server, and cost."""
+    """Result of one call: its completions, the numbers of tokens that the server counted, and the cost."""
 
     completions: tuple[Completion, ...]
     tokens_in: int | None = None
@@ -61,7 +63,7 @@ class Judge(ABC):
     - `supports_n`: one request can return several completions.
     - `notes`: messages about features that the judge turned out not to support.
     - `counts_tokens`: False for judges that use no tokens.
-    - `seconds_per_call`, `thinking_tokens`: estimates for a call, before the first was made.
+    - `seconds_per_call`, `thinking_tokens`: estimates for one call. They are used before the first call.
     - `code_digests`: digests of user code that computes the answers.
     """
 
@@ -86,7 +88,10 @@ class Judge(ABC):
         return {"model": self.model, "vision": self.vision.name}
 
     def cache_key(self, request: JudgeRequest) -> bytes | None:  # noqa: ARG002
-        """Return everything that a reply depends on, except the repeat; None if runs do not share replies."""
+        """Return everything that a reply depends on, except the repeat.
+
+        None if replies of this judge are not shared between runs.
+        """
         return None
 
     async def open(self) -> None:  # noqa: B027
@@ -116,7 +121,7 @@ def estimate_tokens(judge: Judge, request: JudgeRequest) -> tuple[float, float]:
 
 
 def completion_status(choice: Completion) -> VerdictStatus:
-    """Return the status of a completion as a whole."""
+    """Return the status of a completion: refused, missing if it is empty, or else answered."""
     if choice.finish_reason == "refusal":
         return VerdictStatus.REFUSED
     return VerdictStatus.ANSWERED if choice.text.strip() else VerdictStatus.MISSING
@@ -127,11 +132,13 @@ ESTIMATED_TOKENS_OUT = {"explained": 45, "reasoned": 200, "bare": 2, "free": 700
 
 @dataclass(frozen=True)
 class JudgeOptions:
-    """Options of judges. `parameters` are sent with every request unchanged.
+    """Options of judges.
 
-    The default temperature is 0, or 1 with repeats. `key_env` is the environment variable with the API key, if it is
-    not the usual one. `key_optional` allows a missing key if no calls will be made. `option_name` is the name of the
-    option with the judge, for messages.
+    - `parameters` are sent with every request unchanged.
+    - `temperature`: the default is 0, or 1 with repeats.
+    - `key_env` is the environment variable with the API key, if it is not the provider's usual one.
+    - `key_optional` allows a missing key if no calls will be made.
+    - `option_name` is the name of the option that sets the judge. Error messages mention it.
     """
 
     temperature: float | None = None

@@ -1,8 +1,8 @@
-"""Judges with the OpenAI chat wire format, at any address.
+"""Judges on servers with the OpenAI chat API, at any address.
 
-A request body is a sequence of parts. Each image is encoded in base64 once and shared between requests, between small
-pieces of JSON and a tail with the question. Images come first, so that prompt caches of providers and servers match
-the beginning of the next request.
+A request body is sent as a sequence of parts: the base64 text of each image, small pieces of JSON around them, and a
+last part with the questions. Each image is encoded once, and all requests share the encoded text. Images come first,
+because prompt caches of providers and servers compare the beginning of a request with that of earlier ones.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ _LOGPROBS_PARAMETERS = {"logprobs": True, "top_logprobs": 20}
 class ChatJudge(Judge):
     """A model behind `URL/chat/completions`.
 
-    `parameters` are sent with every request unchanged; those in `optional` are omitted once the server
-    rejects them. The key appears in no record, error or log.
+    `parameters` are sent with every request unchanged. Those named in `optional` are omitted after the server has
+    rejected them. The API key appears in no record, error or log.
     """
 
     def __init__(
@@ -127,7 +127,7 @@ class ChatJudge(Judge):
                 return answer
 
     def _removable_fields(self, request: JudgeRequest, schema: bool) -> set[str]:
-        """Return the fields of a request that can be omitted."""
+        """Return the fields of this request that can be omitted if the server rejects them."""
         held = {name for name in self._optional if name in self._parameters}
         if schema:
             held.add("response_format")
@@ -163,7 +163,7 @@ class ChatJudge(Judge):
         raise self._classify_error(got.status, parse_error_body(got.content), got.headers)
 
     def _serialise_parameters(self) -> bytes:
-        """Return the parameters of every request as JSON for its tail."""
+        """Return the parameters as JSON fields for the end of each request."""
         body = self._parameters | (_LOGPROBS_PARAMETERS if self._logprobs else {})
         return b"".join(b",%s:%s" % (_json(name), _json(value)) for name, value in body.items())
 
@@ -176,7 +176,7 @@ class ChatJudge(Judge):
         return b"".join((*parts, b"}"))
 
     def _response_format(self, request: JudgeRequest) -> bytes:
-        """Return the requested structure of a reply as JSON; empty if there is none."""
+        """Return the schema that the reply must follow, as JSON, or empty bytes if there is none."""
         if request.schema is not None:
             return _response_format("reply", request.schema)
         if request.scale is not None and request.is_structured:
@@ -217,7 +217,7 @@ class ChatJudge(Judge):
         return JudgeResponse(choices, tokens_in, tokens_out, cost)
 
     def _require_kind(self, *, is_rehearsal: bool) -> None:
-        """Refuse replies of the rehearsal server for a real judge, and replies of other servers for a rehearsal."""
+        """Raise `ProviderUnusable` if only one of the two is a rehearsal: the judge, or the server that replied."""
         if is_rehearsal == self.provider.is_rehearsal:
             return
         name = self._endpoint.name
@@ -229,7 +229,11 @@ class ChatJudge(Judge):
         raise ProviderUnusable(f"{name} is not creval's rehearsal server: use openai:{self.model}@{self.url}.")
 
     def _classify_error(self, status: int, error: ErrorBody, headers: Mapping[str, str]) -> Exception:
-        """Return the exception for an error reply: for this call only, or for all calls."""
+        """Return the exception for an error reply.
+
+        `CallError` and `_RequestRejected` concern only this call. `ProviderUnusable` means that all further calls would
+        fail.
+        """
         server, words = self._endpoint, error.searchable_text
         if nothing := server.missing_path_error(status, error, "/chat/completions"):
             return nothing
@@ -250,7 +254,7 @@ class ChatJudge(Judge):
 
 
 class _RequestRejected(Exception):  # noqa: N818
-    """A request that the server rejected. `reason_unclear` if the message may not name the reason."""
+    """A request that the server rejected. `reason_unclear`: the message may not name the rejected field."""
 
     def __init__(self, reason: str, *, reason_unclear: bool) -> None:
         super().__init__(reason)

@@ -1,8 +1,8 @@
 """`command:TEMPLATE`: a program as a judge.
 
-The placeholders of the template are `{prompt}` (a file with the text of the request), `{images}` (its argument is
-repeated for each image), `{source}`, `{edit}`, `{mask}` and `{output}`. The program writes its reply to `{output}`: the
-JSON that the prompt asks for, or only the answer.
+The placeholders of the template are `{prompt}` (a file with the text of the request), `{images}` (the argument
+with it is repeated for each image), `{source}`, `{edit}`, `{mask}` and `{output}`. The program writes its reply to
+`{output}`: the JSON that the prompt asks for, or only the answer.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _MAX_REPLY_BYTES = 1 << 22
 
 
 class CommandJudge(Judge):
-    """A program that answers. Each repeat is a separate call."""
+    """A user's program as a judge. Each repeat is a separate call."""
 
     counts_tokens = False
 

@@ -20,7 +20,7 @@ from creval.providers.vision import VisionSpec, find_vision, fit_within_square
 
 
 def panel_members(spec: str, field: str = "judge") -> list[str]:
-    """Return the specs of a panel's judges; for a single judge, its spec."""
+    """Return the specs of a panel's judges. For a single judge, return its own spec."""
     kind, _, rest = spec.partition(":")
     if kind != "panel":
         return [spec]
@@ -39,7 +39,7 @@ JudgeSpec = str | Judge | Callable[..., Any] | Sequence["str | Judge | Callable[
 
 
 def open_judges(spec: JudgeSpec, options: JudgeOptions) -> list[Judge]:
-    """Create the judges of a spec, not opened yet."""
+    """Create the judges of a spec. The caller must call `open` of each judge before use."""
     if isinstance(spec, Judge):
         return [adopt(Judge, spec, type(spec).__name__)]  # type: ignore[type-abstract]
     if not isinstance(spec, str) and not isinstance(spec, Sequence):
@@ -54,8 +54,8 @@ def open_judges(spec: JudgeSpec, options: JudgeOptions) -> list[Judge]:
     parts = panel_members(spec, options.option_name)
     if options.key_env and len({_place(part) for part in parts}) > 1:
         raise CrevalError(
-            "`key_env` names one key, but these judges have different providers or addresses: put each key "
-            "into the variable of its provider."
+            "`key_env` names one key, but these judges have different providers or addresses. Remove `key_env`, and "
+            "put each key into the environment variable of its provider."
         )
     judges = [_open_judge(part, options) for part in parts]
     if len(judges) > 1:
@@ -64,7 +64,7 @@ def open_judges(spec: JudgeSpec, options: JudgeOptions) -> list[Judge]:
 
 
 def _check_panel(judges: Sequence[Judge], option_name: str) -> None:
-    """Refuse a panel with two judges of one name, or with both rehearsal and real judges."""
+    """Raise `CrevalError` if two judges have the same name, or if rehearsal and real judges are mixed."""
     if len({judge.name for judge in judges}) < len(judges):
         raise CrevalError(
             f"`{option_name}`: two judges of a panel have the same name. A model at two addresses counts as one judge."
@@ -74,7 +74,7 @@ def _check_panel(judges: Sequence[Judge], option_name: str) -> None:
 
 
 def _place(spec: str) -> tuple[str, str]:
-    """Return a judge's provider, and its address if one is given."""
+    """Return the provider in a judge's spec, and the server's address if the spec has one."""
     kind, _, rest = spec.partition(":")
     return kind, split_address(rest)[2] if kind in CHAT_PROVIDERS else ""
 
@@ -88,7 +88,10 @@ def judge_name(spec: JudgeSpec, judges: Sequence[Judge]) -> str:
 
 
 def keep_stored_names(spec: JudgeSpec, judges: Sequence[Judge], stored: str) -> str:
-    """Return the name of a run's judge. A `stored` name with a secret is kept: its answers are under it."""
+    """Return the name of a run's judge or panel.
+
+    If the `stored` name contains a secret, it is returned, because the run's answers are stored under it.
+    """
     hidden = hide_words(stored)
     if not isinstance(spec, str) or stored == hidden or hide_words(spec) != hidden:
         return judge_name(spec, judges)
@@ -98,7 +101,9 @@ def keep_stored_names(spec: JudgeSpec, judges: Sequence[Judge], stored: str) -> 
 
 
 def judge_identity(spec: str) -> str:
-    """Return the spec of a judge or panel without addresses. A model is the same judge at every address.
+    """Return the spec of a judge or panel without addresses.
+
+    The same model counts as the same judge at every address.
 
     >>> judge_identity("panel:openai:a@http://h:1/v1+pixel")
     'panel:openai:a+pixel'
@@ -118,7 +123,8 @@ def judge_identity(spec: str) -> str:
 def adopt_stored_name(judge: Judge, stored_names: Iterable[str]) -> None:
     """Give a judge the name under which its answers are stored already.
 
-    Older versions stored a model at a custom address with the address. This keeps such answers in use.
+    Older versions stored the address in the name of a model at a custom address. With this name, such answers are
+    found.
     """
     url = getattr(judge, "url", "")
     same = [name for name in stored_names if judge_identity(name) == judge.name]
@@ -127,7 +133,11 @@ def adopt_stored_name(judge: Judge, stored_names: Iterable[str]) -> None:
 
 
 def resize_rule(vision: VisionSpec, image_fit: str) -> ResizeRule | None:
-    """Return the resize rule: none, to the size that the provider's model sees, or to a longest side in pixels."""
+    """Return the rule by which images are resized before they are sent, or None if they keep their size.
+
+    `image_fit` is `original` (keep the size), `provider` (the size that the provider's model sees), or the maximum
+    length of the longest side in pixels.
+    """
     if image_fit == "original":
         return None
     if image_fit == "provider":
@@ -143,7 +153,7 @@ def resize_rule(vision: VisionSpec, image_fit: str) -> ResizeRule | None:
 def _open_judge(spec: str, options: JudgeOptions) -> Judge:
     kind, colon, rest = spec.partition(":")
     if kind == "recorded":
-        raise CrevalError("recorded answers are replayed with `creval replay`.")
+        raise CrevalError("recorded answers cannot be a judge. Import them with `creval replay`.")
     known = kind in registry.judges
     if (kind in CHAT_PROVIDERS and not rest.strip()) or not (colon or known):
         raise CrevalError(

@@ -22,7 +22,10 @@ _PARAMETERS = ("batch_size", "device", "dtype", "max_tokens", "temperature", "to
 
 
 class LocalJudge(Judge):
-    """A model from the hub or a folder. Waiting requests are answered in batches, smaller ones if memory is short."""
+    """A model from the hub or a folder.
+
+    Waiting requests are answered in batches. Batches become smaller if memory runs out.
+    """
 
     def __init__(
         self, name: str, model: str, *, parameters: Mapping[str, Any] | None = None, logprobs: bool = False
@@ -82,7 +85,7 @@ class LocalJudge(Judge):
         self._worker = None
 
     async def _answer_batch(self, batch: list[tuple[JudgeRequest, asyncio.Future[JudgeResponse]]]) -> None:
-        """Answer a batch. If it fails, answer its halves, so that a bad request does not fail the others."""
+        """Answer a batch. If it fails, answer its halves separately, so that one bad request does not fail the rest."""
         requests = [request for request, _ in batch]
         loop = asyncio.get_running_loop()
         try:

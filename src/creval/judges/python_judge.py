@@ -1,9 +1,9 @@
 """`python:module:name`: a user's class or function as a judge.
 
-A class must be a `Judge`. A function is called with the arguments in its signature, among `questions` (a list),
-`choices` (the answers that the scale allows), `text` (the whole request), `images` (a list of PIL images), `source`,
-`edit`, `mask`, `references` and `repeat`. It returns one answer for each question: an answer on the scale, or
-`{"answer": ..., "explanation": ...}`.
+A class must be a subclass of `Judge`. A function gets those of the following arguments that its signature names:
+`questions` (a list), `choices` (the answers that the scale allows), `text` (the whole request), `images` (a list of PIL
+images), `source`, `edit`, `mask`, `references` and `repeat`. It returns one answer for each question: an answer on the
+scale, or `{"answer": ..., "explanation": ...}`.
 """
 
 from __future__ import annotations
@@ -43,7 +43,10 @@ def open_python_judge(spec: str, where: str, options: JudgeOptions) -> Judge:
 
 
 class FunctionJudge(Judge):
-    """A function that answers. Given by name it runs in a separate process, as an object in a thread."""
+    """A user's function as a judge.
+
+    A function given by name runs in a separate process, a function object in a thread.
+    """
 
     counts_tokens = False
     seconds_per_call = 0.1
@@ -73,7 +76,7 @@ class FunctionJudge(Judge):
 
 
 def _plain_facts(request: JudgeRequest, repeat: int) -> dict[str, Any]:
-    """Return the possible arguments of a function for a request, with encoded images."""
+    """Return the data from which the arguments of a function are built. Images are still encoded."""
     return {
         "images": [image.content for image in request.images],
         "image_roles": list(request.image_roles),

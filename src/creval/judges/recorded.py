@@ -32,13 +32,16 @@ class RecordedFile(NamedTuple):
 
     @property
     def origin(self) -> str:
-        """The path in the folder of answers."""
+        """The file's path inside the folder of recorded answers."""
         return f"{self.metric}/{self.model}/{self.name}"
 
 
 @dataclass(frozen=True)
 class RecordedAnswers:
-    """List of the files in a folder of recorded answers."""
+    """The files in a folder of recorded answers.
+
+    `unmatched` files belong to no sample. `ignored` files and folders have an unknown name or suffix.
+    """
 
     judge: str
     folder: Path
@@ -51,7 +54,10 @@ class RecordedAnswers:
 def find_recorded_answers(
     folder: Path, metrics: Sequence[str], samples: Iterable[str], *, raw: bool = False, only_models: Sequence[str] = ()
 ) -> RecordedAnswers:
-    """List the answer files of these metrics and samples. Prefers parsed files, or raw ones if `raw`."""
+    """List the answer files of these metrics and samples.
+
+    If a sample has a parsed and a raw file, the parsed file is used, or the raw file if `raw`.
+    """
     if not folder.is_dir():
         raise CrevalError(f"{folder} is not a folder of recorded answers (METRIC/MODEL/ID.json).")
     known = set(samples)
@@ -78,10 +84,10 @@ def find_recorded_answers(
     if strangers:
         raise CrevalError(
             f"no file of model {strangers[0]!r} in {folder} has the name of a sample, such as "
-            f"{min(known, default='')!r}. Are these answers to this benchmark?"
+            f"{min(known, default='')!r}. Give the benchmark that these answers are about."
         )
     if not files:
-        raise CrevalError(f"{folder} holds no answers.")
+        raise CrevalError(f"{folder} contains no answers.")
     # Group files by edit, so that the run stores an edit's answers together.
     files.sort(key=itemgetter(1, 2))
     judge = f"recorded:{folder.resolve().name}"
@@ -99,7 +105,7 @@ def _subfolders(folder: Path) -> list[str]:
 
 
 def _select_by_stem(folder: Path, raw: bool, deep: bool) -> tuple[dict[str, str], list[str]]:
-    """Return one answer file for each stem, and the other files. `deep` includes subfolders, if stems have slashes."""
+    """Return one answer file for each stem, and the names of files with other suffixes. `deep` includes subfolders."""
     first, second = ("txt", "json") if raw else ("json", "txt")
     chosen: dict[str, str] = {}
     others: list[str] = []
@@ -115,7 +121,10 @@ def _select_by_stem(folder: Path, raw: bool, deep: bool) -> tuple[dict[str, str]
 def read_recorded_answers(
     folder: Path, file: RecordedFile, questions: Sequence[Question]
 ) -> tuple[Reply, list[Verdict]]:
-    """Return the reply in an answer file and the verdict on each question. The reply has the text only if it is raw."""
+    """Return the reply in an answer file, and the verdict on each question.
+
+    The reply contains the judge's text only if the file is raw.
+    """
     origin = file.origin
     try:
         content = read_bytes(f"{folder}/{origin}")
@@ -134,12 +143,12 @@ def read_recorded_answers(
         verdicts = parse_reply(text, questions)
         reason = parsed.get("error") if isinstance(parsed, dict) else None
         if all(verdict.status in (VerdictStatus.MISSING, VerdictStatus.UNASKABLE) for verdict in verdicts):
-            return _failed_reply(origin, questions, str(reason or "it holds no answers to the questions"))
+            return _failed_reply(origin, questions, str(reason or "the file contains no answers to the questions"))
     return Reply(VerdictStatus.ANSWERED, None, origin), verdicts
 
 
 def _verdicts_in_release_format(content: Any, questions: Sequence[Question]) -> list[Verdict] | None:
-    """Return the verdicts in a file of the CREval release's format; None if it has another format."""
+    """Return the verdicts in a file of the CREval release's format. None if the file has another format."""
     try:
         entries = content["questions"]
         verdicts = []

@@ -15,7 +15,7 @@ from creval.store.answer_cache import AnswerCache, CachedAnswer
 
 
 class SharedAnswers:
-    """The answer cache for one judge. It is `enabled` if there is a cache and the judge's replies can be shared."""
+    """The answer cache for one judge. `enabled` is False without a cache, or if the judge's replies are not shared."""
 
     def __init__(self, cache: AnswerCache | None, judge: Judge) -> None:
         self.judge = judge_identity(judge.name)
@@ -30,7 +30,7 @@ class SharedAnswers:
     ) -> list[PendingCall]:
         """Return the calls with their requests. Each cached repeat becomes a separate call.
 
-        Only repeats that `is_new` are looked up in the cache: those for which the run has not made the call yet.
+        A repeat is looked up in the cache only if the run has not requested it before (`is_new`).
         """
         ready = [self._add_key(call, build(call)) for call in calls]
         keys = {
@@ -63,7 +63,10 @@ class SharedAnswers:
     def select(
         self, call: PendingCall, made: CompletedCall[JudgeResponse], verdicts: Sequence[Sequence[Verdict]]
     ) -> dict[bytes, CachedAnswer]:
-        """Return the replies of a call to share: those that are complete and answer at least one question."""
+        """Return the replies of a call that are stored in the cache, by cache key.
+
+        These are complete replies that answer at least one question.
+        """
         shared: dict[bytes, CachedAnswer] = {}
         if call.share_key is None or call.cached is not None:
             return shared

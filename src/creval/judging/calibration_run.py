@@ -1,4 +1,4 @@
-"""Calibration of a judge: questions with known answers, unmodified and in every variant."""
+"""Calibration of a judge: it gets questions with known answers, about unmodified images and about their variants."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ _ESTIMATE_SAMPLE = 50  # edits that a quick estimate is extrapolated from
 class TrialAnswers:
     """A judge's answers in one variant, and the number of unanswered questions.
 
-    With repeats, `repeated_count` questions have several answers, and in `consistent_count` of them all are equal.
+    With repeats, `repeated_count` questions have several answers. `consistent_count` is the number of these questions
+    whose answers are all equal.
     """
 
     answers: dict[tuple[EditKey, str], KnownAnswer]
@@ -36,7 +37,7 @@ class TrialAnswers:
 
 
 class CalibrationRun:
-    """Calibration trials of a judge in a folder. Only the unmodified trial is repeated."""
+    """Calibration trials of a judge: one run for each variant. Only the unmodified variant is judged repeatedly."""
 
     def __init__(
         self,
@@ -64,13 +65,13 @@ class CalibrationRun:
         self._trials = make_trials(self._drawn, make_cases(self._samples, self._seed), self._variants, watch)
 
     def estimate(self, *, dry_run: bool = False) -> list[CostEstimate]:
-        """Estimate the costs: exactly for a dry run, otherwise extrapolated from a few edits."""
+        """Estimate the costs: from all edits in a dry run, otherwise by extrapolation from a few edits."""
         prepared = [self._prepare(variant, dry_run=dry_run) for variant in self._trials]
         most = None if dry_run else _ESTIMATE_SAMPLE
         return [made for run in prepared for made in estimate_judge_costs(run, run.read_answered(), most)]
 
     def run(self, watch: Callable[[str], Callable[[Progress], None]]) -> dict[str, TrialAnswers]:
-        """Run every variant, and return its answers."""
+        """Judge every variant, and return the answers by variant."""
         found = {}
         for variant in self._trials:
             done = self._prepare(variant).run(watch(variant))
@@ -86,7 +87,7 @@ class CalibrationRun:
 
 
 def read_trial_answers(run: Path) -> TrialAnswers:
-    """Return the answers in the run of a trial."""
+    """Return the answers in the run of one variant."""
     with open_run(run) as opened:
         questions = questions_by_id(opened)
         said: dict[tuple[EditKey, str], list[float | None]] = {}

@@ -10,6 +10,7 @@ from creval.core.edit_record import EditStatus
 from creval.core.errors import CrevalError
 from creval.core.files import is_file
 from creval.core.probe import Question
+from creval.core.rehearsal import has_rehearsal
 from creval.core.scales import get_scale
 from creval.judges.base import Judge
 from creval.judges.judge_spec import judge_identity
@@ -20,6 +21,7 @@ from creval.prompts import Prompt
 from creval.store import RunWriter
 from creval.store.edit_folders import FoundEdits
 from creval.store.manifest import require_same, require_same_run
+from creval.store.provenance import read_provenance
 
 
 def check_inputs(plan: Plan, judges: Sequence[Judge], prompts: Mapping[str, Prompt]) -> None:
@@ -41,7 +43,10 @@ def check_inputs(plan: Plan, judges: Sequence[Judge], prompts: Mapping[str, Prom
 
         require_decidable(plan)
     if settings.logprobs and any(len(get_scale(scale).choices) > 10 for scale in {q.scale for q in questions}):
-        raise CrevalError("`logprobs`: an answer on this scale can take more than one token.")
+        raise CrevalError(
+            "`logprobs` needs answers of one token. Answers on a scale of this protocol can be longer. "
+            "Remove `logprobs`."
+        )
     if settings.metric_models:
         require_used_slots(settings.metric_models, benchmark.image_metrics)
     if not there:
@@ -60,7 +65,7 @@ def _all_questions(plan: Plan) -> list[Question]:
 
 
 def _check_prompts(questions: Iterable[Question], prompts: Mapping[str, Prompt], *, show_instruction: bool) -> None:
-    """Raise an error if a prompt has an instruction that the judge must not see, or lacks a placeholder."""
+    """Raise an error if a prompt lacks a placeholder, or would show an instruction that the judge must not see."""
     hiding = {question.prompt for question in questions if "instruction" not in question.shows}
     for name, prompt in prompts.items():
         if "questions" not in prompt.placeholders or prompt.placeholders - PLACEHOLDERS:
@@ -77,7 +82,7 @@ def _check_prompts(questions: Iterable[Question], prompts: Mapping[str, Prompt],
 
 
 def judging_warnings(plan: Plan, found_edits: FoundEdits, judge_spec: str, judges: Sequence[Judge]) -> list[str]:
-    """Return warnings about these judges: conflicts of interest, and answers that can tie."""
+    """Return warnings about conflicts of interest of these judges, and about answers that can tie."""
     notes = []
     dataset = plan.benchmark.dataset
     for role, maker in dataset.authored_by.items():
@@ -104,13 +109,28 @@ def file_warnings(plan: Plan) -> list[str]:
     """Return a note with the number of problems in the benchmark's files, if any."""
     dataset = plan.benchmark.dataset
     count = sum(not finding.is_repaired for finding in dataset.issues)
-    return [f"{count} problems in the benchmark's files: creval bench {quote(str(dataset.root))}"] if count else []
+    command = f"creval bench {quote(str(dataset.root))}"
+    return [f"{count} problems in the benchmark's files. `{command}` lists them."] if count else []
+
+
+def require_no_mixed_rehearsal(store: RunWriter, found: FoundEdits) -> None:
+    """Refuse to store rehearsed edits and edits of real models in the same run."""
+    stored = read_provenance(store.manifest)
+    rehearsed = {
+        model in provenance and has_rehearsal(provenance[model].editor)
+        for models, provenance in ((store.models, stored), (found.models, found.provenance))
+        for model in models
+    }
+    if len(rehearsed) > 1:
+        raise CrevalError(
+            f"{store.folder}: rehearsed edits and those of real models need separate runs. Give another `run`."
+        )
 
 
 def require_same_judging(
     store: RunWriter, manifest: Mapping[str, object], prompts: Iterable[Prompt], settings: JudgeSettings | None
 ) -> None:
-    """Refuse to resume a run with replies with other prompts, settings or questions.
+    """Refuse to resume a run whose replies were made with other prompts, settings or questions.
 
     `settings` is None if no judge is asked.
     """

@@ -14,16 +14,19 @@ CODE_VERSIONS_KEY = "code_versions"
 
 
 class CodeChanges:
-    """Versions of a run's judges and metrics that are user code, by voice."""
+    """Versions of a run's judges and metrics that are user code.
+
+    They are kept by voice: the name under which a run stores the answers of a judge or the values of a metric.
+    """
 
     def __init__(self, digests: Mapping[str, Mapping[str, str]], choice: ChangeChoice) -> None:
         self._digests = {voice: files for voice, files in digests.items() if files}
         self._choice = choice
 
     def find_redone(self, store: RunWriter) -> list[str]:
-        """Return the voices whose answers are asked for again.
+        """Return the voices whose answers will be deleted and requested again.
 
-        Raises an error if code has changed and the user has not chosen what to do.
+        Raises `CrevalError` if code has changed and the user has not chosen what to do.
         """
         return [voice for voice, history in self._histories(store).items() if self._is_redone(store, voice, history)]
 
@@ -42,14 +45,17 @@ class CodeChanges:
         return self._choice.redo and len(history.entries) >= len(before) and history.drops(before)
 
     def apply(self, store: RunWriter) -> list[str]:
-        """Delete answers that are asked for again, and record the versions. Return notes about both."""
+        """Delete the answers to be requested again, and record the versions.
+
+        Returns a note for each voice with deleted answers or with answers of several versions.
+        """
         notes = []
         histories = self._histories(store)
         for voice, history in histories.items():
             name = voice.removeprefix(METRIC_VOICE_PREFIX)
             if self._is_redone(store, voice, history):
                 store.delete_answers(voice, store.models)
-                notes.append(f"answers of an older version of {name} are deleted, and asked for again.")
+                notes.append(f"answers of an older version of {name} are deleted and requested again.")
             elif len(history.usable) > 1:
                 notes.append(f"this run has answers of {len(history.usable)} versions of {name}.")
         if histories:

@@ -19,7 +19,10 @@ _MAX_ENCODED = 8  # images that are encoded to estimate the size of all
 def estimate_judge_costs(
     judge_run: JudgeRun, answered: Mapping[str, AnsweredProbes], max_edits: int | None = None
 ) -> list[CostEstimate]:
-    """Estimate the costs of each judge. With `max_edits`, extrapolate from that many evenly spaced edits."""
+    """Estimate the costs of each judge.
+
+    With `max_edits`, extrapolate from about that many evenly spaced edits.
+    """
     found = []
     for judge, fit in zip(judge_run.judges, judge_run.resize_rules, strict=True):
         items = list(judge_run.plan.work(answered.get(judge.name, {}), supports_n=judge.supports_n))
@@ -48,7 +51,7 @@ def estimate_judge_costs(
 
 
 def _add_edit(total: CostEstimate, judge_run: JudgeRun, judge: Judge, work: EditWork, sizes: _ImageSizes) -> None:
-    """Add the costs of one edit. An edit with an image that cannot be opened has none."""
+    """Add the costs of judging one edit. An edit with an image that cannot be opened adds none."""
     names = {name for group in work.batches for q in group.questions for name in q.shows}
     try:
         images = {
@@ -72,7 +75,10 @@ def _add_edit(total: CostEstimate, judge_run: JudgeRun, judge: Judge, work: Edit
 
 
 class _ImageSizes:
-    """Sizes of images as they are sent, in pixels and in bytes, extrapolated from a few encoded ones."""
+    """Sizes of images as they are sent, in pixels and in bytes.
+
+    Sizes in bytes are extrapolated from a few images that are encoded.
+    """
 
     def __init__(self, judge: Judge, resize_rule: ResizeRule | None, *, encode_some: bool) -> None:
         self._judge, self._resize_rule = judge, resize_rule
@@ -82,7 +88,7 @@ class _ImageSizes:
         self.bytes_by_image: dict[str, float] = {}
 
     def describe_image(self, path: Path) -> EncodedImage:
-        """Return an image without its content. Its size is in `bytes_by_image`, by path."""
+        """Return an image with its size in pixels, but without its content. Store its size in `bytes_by_image`."""
         if path not in self._images:
             size = read_image_size(path)
             width, height = self._resize_rule(*size) if self._resize_rule else size

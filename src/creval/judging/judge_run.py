@@ -27,7 +27,13 @@ from creval.judges.judge_spec import (
     open_judges,
     resize_rule,
 )
-from creval.judging.checks import check_inputs, file_warnings, judging_warnings, require_same_judging
+from creval.judging.checks import (
+    check_inputs,
+    file_warnings,
+    judging_warnings,
+    require_no_mixed_rehearsal,
+    require_same_judging,
+)
 from creval.judging.code_changes import CodeChanges
 from creval.judging.measurements import find_pending_measurements, run_measurements
 from creval.judging.metric_models import METRIC_MODELS_KEY, RunMetrics
@@ -53,7 +59,7 @@ if TYPE_CHECKING:  # NumPy comes with them
 
 
 class JudgeRun:
-    """A run before its first call: judges, edits, plan, prompts and metrics."""
+    """A run of judges: its judges, edits, plan, prompts and metrics. Only `run` makes calls."""
 
     def __init__(
         self,
@@ -89,7 +95,10 @@ class JudgeRun:
         check_inputs(self.plan, self.judges, self.prompts)
 
     def _load_prompt(self, name: str) -> Prompt:
-        """Return a prompt. creval's own prompts get a paragraph for the instruction if it is to be shown."""
+        """Return a prompt.
+
+        With `show_instruction`, creval's own prompts get a paragraph with the instruction.
+        """
         own = self.benchmark.protocol.prompts
         prompt = load_prompt(name, self.settings.prompts, own)
         lacks = self.settings.show_instruction and "instruction" not in prompt.placeholders
@@ -107,7 +116,10 @@ class JudgeRun:
         return [judge.name for judge in self.judges]
 
     def _adopt_stored_names(self, store: RunWriter) -> None:
-        """Use the names of judges that the run has stored. Older versions stored names with addresses."""
+        """Give the judges the names under which the run stores their answers.
+
+        Older versions included server addresses in these names.
+        """
         for judge in self.judges:
             adopt_stored_name(judge, store.voices)
         held = str(store.manifest.get("judge", ""))
@@ -135,7 +147,7 @@ class JudgeRun:
         return found
 
     def read_answered(self) -> dict[str, AnsweredProbes]:
-        """Return the run's answered probes by judge. Nothing is written."""
+        """Return the questions that the run has answers to, by judge and edit. Nothing is written."""
         if not (self.run_folder / DATABASE).is_file():
             return {}
         with RunWriter(self.run_folder) as store:
@@ -165,6 +177,7 @@ class JudgeRun:
     def _require_same_run(self, store: RunWriter) -> None:
         settings = self.settings if self.judges else None
         require_same_judging(store, self._build_manifest(), self.prompts.values(), settings)
+        require_no_mixed_rehearsal(store, self.found_edits)
 
     def run(self, watch: ProgressCallback | None = None) -> JudgeSummary:
         """Ask all unanswered questions, and return a summary."""
@@ -200,7 +213,7 @@ class JudgeRun:
         return done
 
     def _record_hub_commits(self, store: RunWriter) -> list[str]:
-        """Store the loaded commits of models from the hub. Return notes about changed commits."""
+        """Store which commit of each hub model was loaded. Return a note for each model whose commit has changed."""
         names = [*(judge.model for judge in self.judges), *self.run_metrics.model_names()]
         before, now = store.manifest.get(HUB_COMMITS_KEY, {}), loaded_commits(names)
         if now:
@@ -213,7 +226,7 @@ class JudgeRun:
         ]
 
     def _merge_manifest(self, store: RunWriter) -> dict[str, object]:
-        """Return the new manifest, with entries of the stored one that are still valid."""
+        """Return the new manifest. Entries of the stored manifest that are still valid are kept."""
         held = store.manifest
         before = held if store.models else {}
         made = {name: maker.to_dict() for name, maker in self.found_edits.provenance.items()}

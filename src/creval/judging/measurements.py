@@ -31,7 +31,7 @@ from creval.store.run import METRIC_VOICE_PREFIX
 
 _MAX_REASON_LENGTH = 300  # characters
 MeasuredJob = tuple[list[Verdict], Mapping[str, FileStamp], str]
-"""Verdicts on an edit, the files that were used, and the error of the edit's own image, if any."""
+"""Verdicts on an edit, the files that were used, and the error if the edit's own image cannot be used."""
 
 
 class MeasurementJob(NamedTuple):
@@ -44,14 +44,14 @@ class MeasurementJob(NamedTuple):
 
 
 def metric_voice(image_metric: ImageMetric) -> str:
-    """Return the name under which a run stores a metric's values."""
+    """Return a metric's voice: the name under which a run stores its values."""
     return METRIC_VOICE_PREFIX + image_metric.name
 
 
 def find_pending_measurements(
     plan: Plan, image_metrics: Mapping[str, ImageMetric], answered: Mapping[str, AnsweredProbes]
 ) -> Iterator[MeasurementJob]:
-    """Yield the missing measurements, edit by edit. `answered` has the stored ones by the metrics' voices."""
+    """Yield the missing measurements, edit by edit. `answered` contains the stored ones, by voice."""
     for sample in plan.samples:
         alike: dict[tuple[str, str], list[Measurement]] = {}
         for probe in plan.measurements[sample.id]:
@@ -95,7 +95,7 @@ async def run_measurements(measurement_jobs: Sequence[MeasurementJob], run: Path
 
 
 async def _stop_on_signal(feature_cache: FeatureCache, stop_signal: StopSignal) -> None:
-    """Stop models after their current batch. Their features are stored; finishing all edits could take minutes."""
+    """Stop models after their current batch. Computed features are kept. Finishing all edits could take minutes."""
     await stop_signal.wait()
     feature_cache.stop()
 

@@ -20,7 +20,10 @@ METRIC_MODELS_KEY = "gauge_models"
 
 
 class RunMetrics:
-    """A run's metrics by name, with the selected models. For stored values, the default is the model used before."""
+    """A run's metrics by name, with the models that they use.
+
+    If no model is selected for a metric that has stored values, the model that computed these values is used.
+    """
 
     def __init__(self, run: Path, names: Collection[str], selected_models: Mapping[str, str]) -> None:
         self._run, self._names, self._selected_models = run, names, selected_models
@@ -39,7 +42,7 @@ class RunMetrics:
         return [self._models.get(model.slot, model.default) for model in models]
 
     def notes(self) -> list[str]:
-        """Return notes on models used as before, unused models, and steps needed before all can be measured."""
+        """Return notes: models that are used as before, models that no metric uses, and what to install or provide."""
         found = [
             f"measured as before with `metric_models` {use}={self._models[use]}"
             for use in sorted(self._models.keys() - self._selected_models.keys())
@@ -57,7 +60,7 @@ class RunMetrics:
         return _models_in_manifest(store.manifest, store.folder) | self._models
 
     def load_new_models(self, store: RunWriter) -> None:
-        """Load models that are new to the run, so that a failure comes before old values are deleted."""
+        """Load models that are new to the run. If one cannot be loaded, this fails before old values are deleted."""
         before = _models_in_manifest(store.manifest, store.folder)
         new = {use for use in self._selected_models if before.get(use) != self._models[use]}
         for metric in self.image_metrics.values():
@@ -68,7 +71,7 @@ class RunMetrics:
                     metric.load()
 
     def drop_outdated_values(self, store: RunWriter) -> list[str]:
-        """Delete values measured with other models, which can be measured again for free. Return notes."""
+        """Delete values measured with other models. Measuring again costs nothing. Return notes on deleted values."""
         notes = []
         for metric in self.image_metrics.values():
             for other in _outdated_voices(store, metric):
@@ -81,7 +84,7 @@ class RunMetrics:
         return notes
 
     def _read_stored_models(self) -> dict[str, str]:
-        """Return the models that the run was measured with, if they are used again."""
+        """Return the models that the run was measured with, by slot, without those that would not be used again."""
         manifest, voices = read_stored_metrics(self._run)
         there = {name.removeprefix(METRIC_VOICE_PREFIX).partition("@")[0] for name in voices}
         held = _models_in_manifest(manifest, self._run)
@@ -108,6 +111,6 @@ def _models_in_manifest(manifest: Mapping[str, object], run: Path) -> dict[str, 
 
 
 def _outdated_voices(store: RunWriter, image_metric: ImageMetric) -> list[str]:
-    """Return the voices of the same metric with other models."""
+    """Return the voices under which the run stores values of this metric with other models."""
     mine = metric_voice(image_metric)
     return [name for name in store.voices if name != mine and name.partition("@")[0] == mine.partition("@")[0]]

@@ -1,4 +1,4 @@
-"""Storage of a plan in a run: its samples and edits; outdated answers are deleted."""
+"""Storage of a plan in a run: its samples and edits. Outdated answers are deleted."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from creval.store.writer import measurement_detail
 
 
 def save_plan(store: RunWriter, plan: Plan, judges: Sequence[str], manifest: Mapping[str, object]) -> list[str]:
-    """Store samples, edits and manifest, and delete answers about changed edits. Return notes on deleted answers."""
+    """Store samples, edits and manifest. Delete answers about changed edits, and return notes on them."""
     dataset, protocol = plan.benchmark.dataset, plan.benchmark.protocol
     chosen = {sample.id for sample in plan.samples} | set(store.sample_ids)
     samples = [sample for sample in dataset.samples if sample.id in chosen]
@@ -52,7 +52,7 @@ def save_plan(store: RunWriter, plan: Plan, judges: Sequence[str], manifest: Map
 def find_changed_edits(plan: Plan, stored: Mapping[EditKey, Edit], run: Path) -> list[EditKey]:
     """Return edits whose images or sources have changed.
 
-    Raises an error if changed images come from another folder: they are edits of another model.
+    Raises `CrevalError` if changed images come from another folder, because they are probably edits of another model.
     """
     changed = []
     for sample in plan.samples:
@@ -76,9 +76,9 @@ def find_changed_edits(plan: Plan, stored: Mapping[EditKey, Edit], run: Path) ->
 
 
 def _current_stamps(sample: Sample, edit: Edit, judged: Mapping[str, FileStamp]) -> dict[str, FileStamp] | None:
-    """Return the current stamps of judged files; None if the content of one has changed.
+    """Return the current stamps of judged files. None if the content of a file has changed.
 
-    Files are read only if their size or time differs from the stamp.
+    A file is read only if its size or time differs from its stamp.
     """
     stamps = dict(judged)
     for name, stamp in judged.items():
@@ -95,7 +95,7 @@ def _current_stamps(sample: Sample, edit: Edit, judged: Mapping[str, FileStamp])
 
 
 def _edits_to_store(plan: Plan, stored: Mapping[EditKey, Edit]) -> Iterator[Edit]:
-    """Yield the edits to store. A missing edit does not replace one that was judged."""
+    """Yield the edits to store. An edit that was judged stays if its image is now missing."""
     for edit in plan.all_edits():
         before = stored.get(edit.key)
         if edit.status is EditStatus.DONE or before is None or before.image is None:
@@ -103,7 +103,7 @@ def _edits_to_store(plan: Plan, stored: Mapping[EditKey, Edit]) -> Iterator[Edit
 
 
 def _unaskable_records(plan: Plan, stored: Mapping[EditKey, Edit], judges: Sequence[str]) -> Iterator[CallRecord]:
-    """Yield records that questions without text were not asked, for every new edit."""
+    """Yield, for every new edit, a record that its questions without text cannot be asked."""
     reply = Reply(VerdictStatus.UNASKABLE)
     for edit in plan.all_edits():
         blank = [q.id for q in plan.questions[edit.key.sample] if not q.text.strip()]

@@ -1,4 +1,4 @@
-"""Plan of a run: samples and their order, questions, and the batches of questions in one call."""
+"""Plan of a run: its samples in order, its questions, and which questions are asked in one call."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from creval.core.schema import ScoreSchema
 from creval.store.edit_folders import FoundEdits
 
 AnsweredProbes = Mapping[EditKey, set[tuple[int, str]]]
-"""Answered probes by edit, as pairs of repeat and probe."""
+"""For each edit, what is answered: pairs of the repeat's number and the id of a question or measurement."""
 
 
 class QuestionBatch(NamedTuple):
-    """Questions that are asked in one call, in these repeats."""
+    """Questions that are asked together. `repeats` are the numbers of the answers that are still needed."""
 
     questions: tuple[Question, ...]
     repeats: tuple[int, ...]
 
     def repeats_by_call(self, *, supports_n: bool) -> list[tuple[int, ...]]:
-        """Return the repeats of each call. With `supports_n`, one call returns all of them."""
+        """Return the repeats that each call requests: all in one call with `supports_n`, otherwise one per call."""
         return [self.repeats] if supports_n else [(repeat,) for repeat in self.repeats]
 
 
 class EditWork(NamedTuple):
-    """Questions to ask about one edit. `cached_calls` counts the calls that are answered already."""
+    """Questions to ask about one edit. `cached_calls` counts the calls whose answers the run has already."""
 
     sample: Sample
     edit: Edit
@@ -46,9 +46,9 @@ class EditWork(NamedTuple):
 class Plan:
     """Samples and edits of a run, in the order in which they are judged.
 
-    The order of samples alternates between the groups of the finest level. Therefore the first N samples, and those of
-    a run that stops early, are balanced. All models' edits of a sample are consecutive, because their prompts begin
-    with the same image.
+    The order of samples alternates between the groups of the benchmark's finest level. Therefore these groups are
+    balanced in the first N samples, and in a run that stops early. All models' edits of a sample are consecutive: their
+    requests begin with the same image, so prompt caches can reuse it.
     """
 
     def __init__(self, benchmark: Benchmark, found_edits: FoundEdits, settings: JudgeSettings) -> None:
@@ -110,11 +110,11 @@ class Plan:
         return (edit for edits in self.edits.values() for edit in edits)
 
     def askable_questions(self, edit: Edit) -> list[Question]:
-        """Return the questions about an edit that have a text."""
+        """Return the questions about an edit, except those with an empty text."""
         return [q for q in self.questions[edit.key.sample] if q.text.strip()]
 
     def work(self, answered: AnsweredProbes, *, supports_n: bool = False) -> Iterator[EditWork]:
-        """Yield the unanswered questions, edit by edit. With `supports_n`, one call returns all repeats."""
+        """Yield the unanswered questions, edit by edit. `supports_n`: one call can return all repeats."""
         nothing: set[tuple[int, str]] = set()
         for sample in self.samples:
             for edit in self.edits[sample.id]:
@@ -145,7 +145,10 @@ class Plan:
 
 
 def batch_questions(questions: Iterable[Question], batch_by: str) -> list[tuple[Question, ...]]:
-    """Group questions into calls: those with the same images, scale, prompt, rubric and form."""
+    """Group questions that are asked in one call. They have the same images, scale, prompt, rubric and form.
+
+    `batch_by` can split these groups further.
+    """
     found: dict[object, list[Question]] = {}
     for question in questions:
         # A bare answer has no label that identifies its question.
@@ -168,7 +171,8 @@ def select_samples(
 ) -> list[Sample]:
     """Return a run's samples in order.
 
-    `limit` counts only samples of `edited_ids`. Samples of `unsupported_ids` that come before the limit are kept.
+    `limit` counts only samples in `edited_ids`. Samples in `unsupported_ids` are kept in addition, up
+    to the first sample beyond the limit.
     """
     card = benchmark.schema
     samples = list(benchmark.dataset.samples)

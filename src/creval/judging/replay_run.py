@@ -29,7 +29,7 @@ TrackFiles = Callable[[Sequence[RecordedFile], str], Iterable[RecordedFile]]
 class ReplaySummary:
     """Result of a replay: verdict counts by model and status, and unreadable files with the reason.
 
-    `outcome` is that of the simulated early stopping, if a rule was given.
+    `outcome` is the result of the simulated early stopping, if a stopping rule was given.
     """
 
     recording: RecordedAnswers
@@ -49,10 +49,10 @@ def replay(
     stopping_rule: StoppingRule | None = None,
     seed: int = 0,
 ) -> ReplaySummary:
-    """Read recorded answers into a run, replacing its answers about the same models.
+    """Read recorded answers into a run. Answers of the run about the same models are replaced.
 
-    The run is written in one transaction: if the process is killed, nothing is written. With a `stopping_rule`, the
-    outcome of early stopping is simulated, with samples in the order of `seed`.
+    The run is written in one transaction: if the process is killed, nothing is written. With a `stopping_rule`, early
+    stopping is simulated, with samples in the order that `seed` determines.
     """
     protocol, samples = benchmark.protocol, benchmark.dataset.samples
     asked = {sample.id: protocol.probes(sample) for sample in samples}
@@ -99,13 +99,13 @@ def _read_replies(
         reply, verdicts = read_recorded_answers(recording.folder, file, questions[key])
         summary.statuses[file.model].update([verdict.status for verdict in verdicts])
         if reply.status is VerdictStatus.FAILED:
-            reason = verdicts[0].explanation if verdicts else "there are no questions for it"
+            reason = verdicts[0].explanation if verdicts else "the sample has no questions of this metric"
             summary.unreadable_files[file.origin] = reason
         yield CallKey(recording.judge, EditKey(file.model, file.sample), ids[key]), reply, verdicts
 
 
 def _require_same_recording(store: RunWriter, manifest: Mapping[str, object], models: Sequence[str]) -> None:
-    """Refuse to mix a run's answers with answers to other questions or from another folder."""
+    """Refuse to add answers to a run that keeps answers to other questions or from another folder."""
     require_same_run(store, manifest)
     kept = sorted(set(store.models) - set(models))
     labels = {"questions_digest": "questions", "answers_folder": "answers"}

@@ -28,7 +28,7 @@ def read_verdicts(
         return [Verdict(q.id, VerdictStatus.REFUSED, explanation=why[:_MAX_REASON_LENGTH]) for q in questions]
     if completion.finish_reason == "length":
         return missing_verdicts(
-            questions, "the reply was cut off (if by its length, `parameters` max_tokens=N allows more)"
+            questions, "the reply was cut off (if it was too long, `parameters` max_tokens=N allows more)"
         )
     if not completion.text.strip():
         return missing_verdicts(questions, "the reply was empty")

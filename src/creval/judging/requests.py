@@ -29,10 +29,12 @@ class EncodedEdit(NamedTuple):
 
 
 class PendingCall(NamedTuple):
-    """One call: questions about an edit, in these repeats, after `previous_tries` that left them unanswered.
+    """One call to a judge: it asks questions about an edit, once for each of these repeats.
 
-    `request` is set if it is built already, `share_key` if replies are shared between runs, and `cached` if another
-    run has the answer.
+    - `previous_tries`: the number of earlier calls that left these questions unanswered.
+    - `request`: the request, if it is built already.
+    - `share_key`: the request's key in the answer cache, if replies are shared between runs.
+    - `cached`: the answer from the cache, if another run has asked the same.
     """
 
     encoded_edit: EncodedEdit
@@ -45,7 +47,7 @@ class PendingCall(NamedTuple):
 
 
 def find_image_paths(sample: Sample, edit: Edit, name: str) -> list[Path]:
-    """Return the image files of one of a question's `shows`; none for texts."""
+    """Return the image files that an entry of `Question.shows` stands for. Empty for entries that are texts."""
     single = {"source": sample.source, "edit": edit.image, "mask": sample.mask}
     path = single.get(name)
     return list(sample.references) if name == "references" else [path] if path is not None else []
@@ -64,7 +66,7 @@ PLACEHOLDERS = frozenset({"images", "instruction", "questions", "rubric", "forma
 
 
 def build_judge_request(call: PendingCall, prompts: Mapping[str, Prompt]) -> JudgeRequest:
-    """Build the images and the text of a call."""
+    """Build the request of a call: its images and its text."""
     sample, questions = call.encoded_edit.work.sample, call.questions
     contract = get_scale(questions[0].scale)
     labels = _question_labels(len(questions))

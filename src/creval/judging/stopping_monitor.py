@@ -1,4 +1,4 @@
-"""Early stopping of a run: questions are asked in the plan's order until the stopping rule is settled."""
+"""Early stopping of a run: questions are asked in the plan's order until the stopping rule reaches a decision."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from creval.store import Run
 
 
 class EarlyStopping:
-    """Monitor of a run's answers that decides which are still needed.
+    """Monitor of a run that decides which answers are still needed.
 
-    Samples count in the plan's order, whatever order they finish in: a sample that finishes early waits for those
-    before it. Therefore an interrupted run resumes in the same state.
+    Samples are evaluated in the plan's order. A sample that finishes early is evaluated only after all earlier samples.
+    Therefore an interrupted run resumes in the same state.
     """
 
     def __init__(self, rule: StoppingRule, plan: Plan, run: Run, judges: Sequence[str]) -> None:
@@ -46,7 +46,7 @@ class EarlyStopping:
         return key.model in self._sequential_test.active_models
 
     def resume(self, answered: Mapping[str, AnsweredProbes]) -> None:
-        """Restore the state from a run's answers, including questions that were given up."""
+        """Restore the state from a run's answers. Questions that were given up count as answered."""
         for edit in self._plan.all_edits():
             wanted = {
                 (repeat, question.id)
@@ -58,13 +58,13 @@ class EarlyStopping:
         self._advance()
 
     def start_edit(self, key: EditKey, calls: int) -> None:
-        """Register the number of calls that a judge will get about an edit."""
+        """Register that one judge's calls about an edit are planned, and their number."""
         self._judges_started[key] += 1
         self._calls_left[key] += calls
         self._advance()
 
     def finish_call(self, key: EditKey, follow_ups: int) -> None:
-        """Register that a call about an edit has finished with a number of follow-up calls."""
+        """Register that a call about an edit has finished. `follow_ups` is the number of calls that it requires."""
         self._calls_left[key] += follow_ups - 1
         self._advance()
 
@@ -91,7 +91,10 @@ class EarlyStopping:
 
 
 def require_decidable(plan: Plan) -> None:
-    """Raise an error if there are too few models, or if the ranking column needs metrics that are not judged."""
+    """Raise an error if early stopping cannot decide.
+
+    It needs several models, and the column that ranks the models may only use metrics that are judged in this run.
+    """
     card, asked = plan.benchmark.schema, plan.benchmark.judged_metrics
     require_several_models(plan.models)
     for name in card.component_weights(card.ranking_column):
@@ -109,7 +112,7 @@ def require_decidable(plan: Plan) -> None:
 def simulate_early_stopping(
     table: ScoreTable, samples: Sequence[Sample], rule: StoppingRule, seed: int
 ) -> StoppingOutcome:
-    """Return the outcome of early stopping with these answers, with samples in the order of `seed`."""
+    """Return the outcome of early stopping with these scores and with samples in the order that `seed` determines."""
     order = stratified_shuffle(samples, table.schema, seed)
     place = {name: at for at, name in enumerate(table.samples)}
     stopping = SequentialTest(rule, table.schema, table.models, [sample.tags for sample in order])

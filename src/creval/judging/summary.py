@@ -19,8 +19,9 @@ if TYPE_CHECKING:  # NumPy comes with it
 class JudgeSummary:
     """Summary of a call of `judge` and of the run.
 
-    `stopped` is the reason if it ended early. `outcome` is that of the stopping rule, if one was given. `voices` is the
-    number of answers to each question: judges times repeats. `run_calls` counts all calls with a stored reply.
+    `stopped` is the reason if the call ended early. `outcome` is the result of the stopping rule, if one was given.
+    `voices` is the number of answers to each question: judges times repeats. `run_calls` counts all calls with a
+    stored reply.
     """
 
     progress: Progress
@@ -54,19 +55,22 @@ class JudgeSummary:
 
     @property
     def unanswered(self) -> int:
-        """The number of those answers that are missing."""
+        """The number of expected answers that are missing."""
         return self.expected_answers - sum(found.get("answered", 0) for found in self.statuses.values())
 
     @property
     def share_unanswered(self) -> float:
-        """The share of missing answers and values, including those of unreadable images; 1 if none were expected."""
+        """The share of expected answers and values that are missing. 1 if none were expected.
+
+        Answers about unreadable images count as missing.
+        """
         wanted = self.expected_answers + self.progress.unreadable_questions + self.measured_edits + self.failed_edits
         lost = self.unanswered + self.progress.unreadable_questions + self.failed_edits
         return lost / wanted if wanted else 1.0
 
 
 def summarise_run(summary: JudgeSummary, run: Run) -> None:
-    """Add the run's numbers of answers, and the reasons for missing ones."""
+    """Add the numbers of the run's answers and values to the summary, and the reasons for missing ones."""
     summary.statuses, summary.voices = run.count_statuses(), len(run.count_answers_by_voice())
     summary.reasons, summary.run_calls = run.unanswered_reasons(), run.costs().calls
     (summary.measured_edits, summary.failed_edits, summary.incomplete_edits, summary.unmeasured_reasons) = (

@@ -1,7 +1,7 @@
 """Concurrent calls to one judge. A reply is stored before its worker takes the next call.
 
-Workers pull calls from a lazy source. Questions that a reply leaves unanswered are queued again. A failed call is
-retried by its own worker.
+Workers take calls from a lazy iterator. Questions that a reply leaves unanswered are queued again. A failed call is
+retried by the worker that made it.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ class JudgeWorkers:
                     self._state_changed.notify_all()
 
     async def _next_call(self) -> PendingCall | None:
-        """Return the next call: first those that are queued again, then those of the plan. None if none are left."""
+        """Return the next call: first follow-up calls, then calls of the plan. None if no call is left."""
         while True:
             self._skip_unneeded()
             if self._follow_up_queue or self._ready_calls:
@@ -123,7 +123,7 @@ class JudgeWorkers:
             self.progress.calls -= 1
 
     async def _generate_calls(self) -> AsyncGenerator[list[PendingCall], None]:
-        """Yield the plan's calls, edit by edit. Images of the next few edits are encoded in the background."""
+        """Yield lists of the plan's calls, one list per edit. Images are encoded in the background."""
         ready: deque[asyncio.Task[tuple[EncodedEdit, list[PendingCall]] | None]] = deque()
         items = iter(self._edit_work)
         try:
@@ -158,7 +158,7 @@ class JudgeWorkers:
                 task.cancel()
 
     async def _prepare_edit(self, work: EditWork) -> tuple[EncodedEdit, list[PendingCall]] | None:
-        """Return an edit with encoded images, and its calls, cached ones first; None if an image cannot be opened."""
+        """Return an edit with encoded images, and its calls. None if an image cannot be opened."""
         look = await self._encode_edit(work)
         if look is None:
             return None
@@ -168,7 +168,7 @@ class JudgeWorkers:
     async def _take_cached(self, calls: Sequence[PendingCall]) -> list[PendingCall]:
         """Look calls up in the cache. Each cached repeat becomes a separate call.
 
-        Calls that this run has made before are made again, not taken from the cache.
+        A call that this run has made before is not looked up: it is made again.
         """
         if not self._answers.enabled:
             return list(calls)
@@ -296,9 +296,10 @@ class JudgeWorkers:
         )
 
     def _find_follow_ups(self, call: PendingCall, repeat: int, verdicts: Sequence[Verdict]) -> list[PendingCall]:
-        """Return calls for the unanswered questions of a reply.
+        """Return calls for the questions that a reply leaves unanswered.
 
-        If all are unanswered, they are asked together again, and one by one in the last try. Otherwise one by one.
+        Questions are asked one by one if the reply answers some, or if this is the last try. Otherwise they are asked
+        together again.
         """
         status = {verdict.probe: verdict.status for verdict in verdicts}
         open_ = [q for q in call.questions if status[q.id] is not VerdictStatus.ANSWERED]
@@ -310,7 +311,7 @@ class JudgeWorkers:
         return [PendingCall(call.encoded_edit, (question,), (repeat,), tries) for question in open_]
 
     def _queue_follow_ups(self, call: PendingCall, follow_ups: Sequence[PendingCall]) -> None:
-        """Count a finished call, and queue its follow-up calls."""
+        """Queue the follow-up calls of a finished call, and update the counts."""
         self.progress.done += 1
         self.progress.calls += len(follow_ups)
         self._follow_up_queue.extend(follow_ups)

@@ -1,7 +1,7 @@
 """Aesthetic quality of an edit by Aesthetic Predictor V2.5: about 1 to 10; values above 5.5 are high.
 
-The image is scaled to a height of 1024 and embedded by SigLIP. A head of five linear layers, which its
-author publishes as a file, turns the vector into a score.
+The image is scaled to a height of 1024 pixels and embedded by SigLIP. A head of five linear layers turns the vector
+into a score. The author of the predictor publishes the head as a file.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ Layer = tuple[NDArray[np.float64], NDArray[np.float64]]
 
 
 class Siglip(TransformersExtractor):
-    """SigLIP's image encoder, on images scaled to one height. Vectors have length 1."""
+    """SigLIP's image encoder. All images are scaled to the same height. Vectors have length 1."""
 
     info, kind, batch_size = SIGLIP, f"siglip-{HEIGHT}", 8
     model_class = "SiglipVisionModel"
@@ -48,7 +48,7 @@ class Siglip(TransformersExtractor):
 
 
 class AestheticScore(ModelMetric):
-    """The predictor's score, unscaled."""
+    """The score of Aesthetic Predictor V2.5, not rescaled to [0, 1]."""
 
     info = MetricInfo(
         "aesthetic",

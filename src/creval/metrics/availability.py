@@ -24,7 +24,7 @@ class MetricAvailability(NamedTuple):
 
 
 def metric_availability(info: MetricInfo, models: Mapping[str, str] | None = None) -> MetricAvailability:
-    """Return whether a metric can run here; `models` are the chosen models by slot."""
+    """Return whether a metric can run here, and what to do if not. `models` are the chosen models by slot."""
     lacking = [name for name in info.packages if not _is_installed(name)]
     package = f"'creval[{info.extra}]' (for {', '.join(lacking)})" if info.extra else " ".join(lacking)
     to_do = [f"pip install {package}"] if lacking else []

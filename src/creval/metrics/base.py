@@ -28,8 +28,9 @@ class MetricInfo:
     """The description of a metric: its name, values with their ranges, inputs, models and requirements.
 
     `needs` lists the inputs: source, control (a source that shows edges, depth, a pose or grey values), reference,
-    caption, captions, text. A listed mask is optional. `extra` is the extra to install (`pip install 'creval[EXTRA]'`)
-    and `packages` are the modules that it installs. `licence` is set if their licence restricts the use.
+    caption, captions, text. A mask is always optional, even if it is listed. `extra` is the extra to install (`pip
+    install 'creval[EXTRA]'`) and `packages` are the modules that it installs. `licence` is the packages' licence if it
+    restricts their use.
     """
 
     name: str
@@ -83,7 +84,10 @@ class ImageMetric(ABC):
 
 
 class ModelMetric(ImageMetric):
-    """A metric based on the last of `info.models`: its output for one input, or the cosine of its vectors for two."""
+    """A metric based on one model: the last of `info.models`.
+
+    Its value is the model's output if there is one input, or the cosine of the model's vectors if there are two.
+    """
 
     extractor_class: ClassVar[type[ModelExtractor]]
 
@@ -118,7 +122,7 @@ class ModelPool:
         return self._models.get(slot)
 
     def models_for(self, info: MetricInfo) -> Iterator[str]:
-        """Yield the models that a metric uses, except those that cannot be chosen."""
+        """Yield the names of the models of a metric: the chosen ones, and defaults from the hub or a library."""
         for model in info.models:
             if model.slot in self._models:
                 yield self._models[model.slot]
@@ -126,7 +130,7 @@ class ModelPool:
                 yield model.default
 
     def get_or_create(self, factory: Callable[..., T], *arguments: object) -> T:
-        """Return the object that the factory creates for these arguments. It is created once."""
+        """Return the object that the factory creates for these arguments. Later calls return the same object."""
         key = (factory, *arguments)
         if key not in self._shared:
             self._shared[key] = factory(*arguments)
@@ -144,7 +148,7 @@ def image_metric_class(name: str) -> type[ImageMetric]:
 
 
 def lower_is_better_metrics() -> Iterator[str]:
-    """Yield the names of all values of registered metrics for which lower is better."""
+    """Yield the names of those values of registered metrics for which lower is better."""
     for name in registry.metrics.names():
         yield from (value.name for value in image_metric_class(name).info.values if not value.higher_is_better)
 
@@ -152,7 +156,7 @@ def lower_is_better_metrics() -> Iterator[str]:
 def open_image_metrics(
     metrics: Iterable[str | ImageMetric | Callable[..., Any]], models: Mapping[str, str]
 ) -> dict[str, ImageMetric]:
-    """Open metrics that are given as names, objects, classes or functions. They share models.
+    """Create metrics that are given as names, objects, classes or functions. They share models.
 
     Returns the metrics by name.
     """
@@ -181,13 +185,13 @@ MODEL_SLOTS = (
 
 
 def model_slots() -> tuple[str, ...]:
-    """Return the model slots of all metrics, including those of other packages."""
+    """Return the model slots of all metrics, including metrics that other packages register."""
     others = [name for name in registry.metrics.names() if registry.metrics.origin(name)]
     return (*MODEL_SLOTS, *(model.slot for name in others for model in image_metric_class(name).info.models))
 
 
 def unused_slots(models: Iterable[str], image_metrics: Iterable[str]) -> list[str]:
-    """Return the slots that none of these metrics uses."""
+    """Return those of the given slots that none of these metrics uses."""
     cards = [model for name in image_metrics for model in image_metric_class(name).info.models]
     used = {model.slot for model in cards if model.origin != "shipped"}
     return [slot for slot in models if slot not in used]

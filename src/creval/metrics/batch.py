@@ -24,7 +24,7 @@ T = TypeVar("T")
 
 
 def measured_values(result: MetricResult) -> Mapping[str, float]:
-    """Return the measured values of a result, which may be incomplete or empty."""
+    """Return the values in a result. A failed metric may have measured some of its values, or none."""
     if isinstance(result, NotMeasurable):
         return result.values
     return {} if isinstance(result, Exception) else result
@@ -69,7 +69,7 @@ def batch_by_edit(items: Iterable[T], edit_of: Callable[[T], object]) -> Iterato
 def evaluate_batch(jobs: Sequence[MetricJob], feature_cache: FeatureCache) -> list[MetricResult]:
     """Return the result of each job. Each image is decoded once.
 
-    An error about a single image is a result; other errors are raised.
+    An error that concerns a single image is returned as a result. Other errors are raised.
     """
     found: list[MetricResult] = []
     for group in _group_by_memory(jobs):
@@ -90,7 +90,10 @@ def _count_pixels(jobs: Sequence[MetricJob]) -> int:
 
 
 def _group_by_memory(jobs: Sequence[MetricJob]) -> Iterator[list[MetricJob]]:
-    """Yield the jobs in order, in groups whose images fit in memory. Without models, a group is one edit."""
+    """Yield the jobs in order, in groups whose images fit in memory.
+
+    If no metric uses a model, each group has the jobs of one edit.
+    """
     group: list[MetricJob] = []
     group_pixels: dict[str, int] = {}
     uses_models = any(type(job.image_metric).required_features is not ImageMetric.required_features for job in jobs)

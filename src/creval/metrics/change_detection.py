@@ -1,6 +1,7 @@
 """Detection of edits that left the source unchanged, by pixels and structure after alignment.
 
-The threshold is the change caused by recompressing the source: as a JPEG of low quality, or at half its size.
+An edit is unchanged if its difference from the source is at most that of a recompressed source: a JPEG of low quality,
+at full or at half size.
 """
 
 from __future__ import annotations
@@ -25,8 +26,11 @@ _JPEG_QUALITY = 50
 class ImageChange(NamedTuple):
     """The difference between two images.
 
-    `whole` is the mean absolute difference of all pixels, in [0, 1]. `pixels` is the same in the block where it is
-    largest, and `structure` is 1 - SSIM in the block where that is largest. There are 16 x 16 blocks.
+    - `whole` is the mean absolute difference of all pixels, in [0, 1].
+    - `pixels` is the mean absolute difference in the block where it is largest.
+    - `structure` is 1 - SSIM in the block where it is largest.
+
+    There are 16 x 16 blocks.
     """
 
     whole: float
@@ -62,7 +66,7 @@ def measure_change(source: Image.Image, edit: Image.Image) -> ImageChange:
 
 
 def recompression_noise(source: Image.Image) -> ImageChange:
-    """Return the largest change that recompressing a source causes."""
+    """Return the largest difference, for each measure, between a source and its recompressed copies."""
     source = _rgb(source).resize(_fit_within(source.size, _MAX_SOURCE_SIDE), Image.Resampling.LANCZOS, reducing_gap=3.0)
     half = source.resize(_fit_within(source.size, max(source.size) // 2), Image.Resampling.LANCZOS)
     found = [measure_change(source, _recompress(image)) for image in (source, half)]
@@ -92,7 +96,7 @@ def _recompress(image: Image.Image) -> Image.Image:
 
 
 def _ssim_map(one: GreyImage, other: GreyImage) -> GreyImage:
-    """Return SSIM at each pixel, with a Gaussian window of 11 pixels as in the paper."""
+    """Return SSIM at each pixel, with a Gaussian window of 11 pixels as in the paper on SSIM."""
     import cv2
 
     def blurred(image: GreyImage) -> GreyImage:

@@ -18,7 +18,8 @@ from creval.providers.huggingface import DependencyMissing, check_hub_reachable,
 def find_weights(name: str, files: Sequence[str]) -> Path:
     """Return the weights file that a name refers to.
 
-    The name is a file, a folder with one of `files`, or a repository on the hub with the first of `files`.
+    The name is a file, a folder that contains one of `files`, or a repository on the hub, from which the first of
+    `files` is downloaded.
     """
     path = Path(name)
     if path.is_file():
@@ -45,9 +46,9 @@ def find_weights(name: str, files: Sequence[str]) -> Path:
 
 
 def find_safe_weights(name: str, files: Sequence[str]) -> Path:
-    """Return a weights file for a library that would unpickle it without checks.
+    """Return a weights file that is safe to unpickle, for a library that does so without checks.
 
-    A file that contains more than weights is refused.
+    Raises `CrevalError` for a file that contains more than weights.
     """
     path = find_weights(name, files)
     load_weights(path)
@@ -57,7 +58,7 @@ def find_safe_weights(name: str, files: Sequence[str]) -> Path:
 def load_weights(path: Path) -> Mapping[str, Any]:
     """Return the tensors in a file by name.
 
-    No code in the file is executed. A file that contains more than weights is refused.
+    No code in the file is executed. Raises `CrevalError` for a file that contains more than weights.
     """
     try:
         torch = import_module("torch")
@@ -84,7 +85,10 @@ def load_weights(path: Path) -> Mapping[str, Any]:
 
 
 def _load_error_reason(path: Path, error: Exception) -> str:
-    """Return why a weights file cannot be loaded. PyTorch's own message advises executing its content."""
+    """Return why a weights file cannot be loaded.
+
+    PyTorch's own message is not shown, because it advises executing code in the file.
+    """
     if isinstance(error, OSError):
         return error.strerror or str(error)
     with path.open("rb") as file:

@@ -28,7 +28,7 @@ _DIRECTION_PAPERS = "arXiv 2108.00946, 2211.09800"
 
 
 class Clip(TransformersExtractor):
-    """A model of the CLIP and SigLIP families. Vectors have length 1; long texts are truncated (CLIP: 77 tokens)."""
+    """A model of the CLIP and SigLIP families. Vectors have length 1. Long texts are truncated (CLIP: 77 tokens)."""
 
     info, kind = MODEL, "clip"
     required_method, processor_class = "get_text_features", "AutoProcessor"
@@ -68,7 +68,7 @@ def _unit_features(features: Any) -> list[FeatureArray]:
 
 
 def _cosines(name: str, title: str, values: Mapping[str, str], needs: tuple[str, ...], paper: str) -> MetricInfo:
-    """Describe a metric whose values are cosines of CLIP vectors; `values` maps names to titles."""
+    """Return the description of a metric whose values are cosines of CLIP vectors. `values` maps names to titles."""
     return MetricInfo(
         name,
         title,
@@ -83,7 +83,10 @@ def _cosines(name: str, title: str, values: Mapping[str, str], needs: tuple[str,
 
 
 class ClipCaption(ModelMetric):
-    """ICE-Bench's CLIP-cap. Captions are truncated to the model's maximum, 77 tokens for CLIP."""
+    """ICE-Bench's CLIP-cap: the cosine of the edit and the target caption.
+
+    Captions are truncated to the model's maximum, 77 tokens for CLIP.
+    """
 
     info = _cosines(
         "clip_cap",
@@ -99,7 +102,7 @@ class ClipCaption(ModelMetric):
 
 
 class ClipSource(ModelMetric):
-    """ICE-Bench's CLIP-src."""
+    """ICE-Bench's CLIP-src: the cosine of the edit and its source."""
 
     info = _cosines(
         "clip_src",
@@ -115,7 +118,10 @@ class ClipSource(ModelMetric):
 
 
 class ClipDirection(ModelMetric):
-    """The directional similarity of StyleGAN-NADA and InstructPix2Pix."""
+    """The directional similarity of StyleGAN-NADA and InstructPix2Pix.
+
+    It is the cosine of the change from source to edit and the change from source caption to target caption.
+    """
 
     info = _cosines(
         "clip_dir",
@@ -163,8 +169,8 @@ def directional_similarity(
 ) -> float:
     """Return cos(edit - source, target_text - source_text) of vectors of length 1.
 
-    Raises `NotMeasurable` if the image or the caption has not changed. The vectors of an image differ slightly
-    between batches, so a change this small would have a random direction.
+    Raises `NotMeasurable` if the image or the caption has not changed. This includes tiny changes: the vectors of an
+    image differ slightly between batches, so a tiny change would have a random direction.
     """
     change, wanted = edit - source, target_text - source_text
     if min(np.linalg.norm(change), np.linalg.norm(wanted)) < _ROUNDING_ERROR:

@@ -26,7 +26,7 @@ An image of about 64 % red and 36 % cyan reaches it."""
 
 
 class Colorfulness(ImageMetric):
-    """Colourfulness in two conventions: ICE-Bench's release and the paper that it cites."""
+    """Colourfulness by two formulas: that of ICE-Bench's release, and that of the paper that ICE-Bench cites."""
 
     info = MetricInfo(
         "colorfulness",

@@ -1,7 +1,7 @@
 """Distance between a map of the edit (edges, grey values, ...) and the control image that the edit should follow.
 
-A control image of edges shows them white on black. The edges of the edit are found by Canny (1986) with
-thresholds 100 and 200. The value is mean |control in grey - map of the edit| / 255.
+A control image of edges shows them in white on black. The edges of the edit are found by Canny (1986) with thresholds
+100 and 200. The distance is mean |control in grey - map of the edit| / 255.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _LOW, _HIGH = 100, 200
 
 
 def control_distance(control: Image.Image, edit_map: GreyMap) -> float:
-    """Return the distance of a map of the edit from the control image in grey. Both have the same size."""
+    """Return the distance between a map of the edit and the control image in grey. Both must have the same size."""
     import cv2
 
     grey = np.asarray(control.convert("L"))
@@ -39,14 +39,17 @@ def edit_control_pairs(items: Sequence[ExtractorInput]) -> list[tuple[Image.Imag
 
 
 class ControlModelMetric(ModelMetric):
-    """A metric based on a model's map of the edit. Only the map's distance from the control is cached."""
+    """A metric based on a map that a model makes of the edit.
+
+    The map is not cached, only its distance from the control image.
+    """
 
     def model_inputs(self, inputs: MetricInputs) -> Sequence[ExtractorInput]:
         return [ImageWithContext(inputs.edit_at_source_size(), inputs.source)]
 
 
 class CannyDistance(ImageMetric):
-    """The mean absolute difference between two edge maps."""
+    """The mean absolute difference between the edges of the edit and the control image."""
 
     info = MetricInfo(
         "canny",
@@ -70,7 +73,7 @@ def canny_edges(pixels: GreyMap) -> GreyMap:
 
 
 class GreyDistance(ImageMetric):
-    """The mean absolute difference between two images in grey."""
+    """The mean absolute difference between the edit in grey and the control image."""
 
     info = MetricInfo(
         "grey",

@@ -1,8 +1,8 @@
 """Distance between the depth of an edit and the depth map that the edit should follow.
 
-A model estimates the edit's depth, which is stretched to 0 to 255. The value is
-mean |control in grey - depth| / 255. The image is scaled to the size that the model was trained on,
-384 x 384 for MiDaS. ICE-Bench's release does not scale it.
+A model estimates the edit's depth. The depths are rescaled to 0 to 255. The distance is mean |control in grey - depth|
+/ 255. The image is scaled to the size that the model was trained on, 384 x 384 for MiDaS. ICE-Bench's release does not
+scale it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ MODEL = ModelInfo("depth", "Intel/dpt-hybrid-midas", 490, "Apache-2.0", "https:/
 
 
 class DepthModel(TransformersExtractor):
-    """A depth model, extracting the distance of an edit's depth map (near is light) from the control."""
+    """A depth model. Its feature is the distance between an edit's depth map (near is light) and the control image."""
 
     info, kind, batch_size = MODEL, "depth-distance", 4
     model_class = "AutoModelForDepthEstimation"
@@ -67,7 +67,7 @@ def _predict_depths(processor: Any, model: Any, images: Sequence[Image.Image]) -
 
 
 def _to_grey_map(depth: Any, size: tuple[int, int]) -> GreyMap:
-    """Return a depth map scaled to an image's size, stretched to 0 to 255."""
+    """Return a depth map scaled to an image's size, with values rescaled to 0 to 255."""
     wide = import_module("torch").nn.functional.interpolate(
         depth[None, None], size[::-1], mode="bicubic", align_corners=False
     )
@@ -80,7 +80,7 @@ def _to_grey_map(depth: Any, size: tuple[int, int]) -> GreyMap:
 
 
 class DepthDistance(ControlModelMetric):
-    """The mean absolute difference between two depth maps."""
+    """The mean absolute difference between the depth of the edit and the control image."""
 
     info = MetricInfo(
         "depth",

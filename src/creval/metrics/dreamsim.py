@@ -69,7 +69,7 @@ class DreamSimNetwork(ModelExtractor):
 
 
 class DreamSim(ModelMetric):
-    """DreamSim of edit and source."""
+    """The DreamSim distance between edit and source."""
 
     info = MetricInfo(
         "dreamsim",

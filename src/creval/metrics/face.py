@@ -2,7 +2,8 @@
 
 The value is the best cosine of any face in the edit with the first face in the reference. Faces are
 detected at 640, 480, 384, 256 and 128 pixels, until some are found. An edit without a face scores 0. With a
-reference without a face, the metric is not measurable. The library is MIT; its models are not for commercial use.
+reference without a face, the metric is not measurable. The library has the MIT licence. Its models are
+not for commercial use.
 """
 
 from __future__ import annotations
@@ -34,7 +35,10 @@ DETECTION_SIZES = (640, 480, 384, 256, 128)
 
 
 class FaceExtractor(ModelExtractor):
-    """InsightFace's models, by name or from a folder of ONNX files. Each face is a row of length 1."""
+    """InsightFace's models, by name or from a folder of ONNX files.
+
+    A feature is a matrix with one row of length 1 for each face.
+    """
 
     info, kind, batch_size = MODEL, "faces", 1
 

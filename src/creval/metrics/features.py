@@ -29,8 +29,8 @@ ExtractorInput = LazyImage | str
 class FeatureExtractor(ABC):
     """A model that computes an array for each image or text.
 
-    `name` is the cache key: it must identify everything that the arrays depend on. All arrays are cached, so they
-    should be small. `batch_size` is the number of inputs per call. The model is loaded at first use.
+    `name` is part of the cache key: it must identify the model and its settings. All arrays are cached, so they should
+    be small. `batch_size` is the number of inputs per call. The model is loaded at first use.
     """
 
     name: str
@@ -43,11 +43,14 @@ class FeatureExtractor(ABC):
 
     @abstractmethod
     def extract(self, items: Sequence[ExtractorInput]) -> list[FeatureArray]:
-        """Return an array for each item. Only one thread calls this at a time."""
+        """Return an array for each item. Calls are never concurrent."""
 
 
 class ModelExtractor(FeatureExtractor):
-    """An extractor whose model can be chosen. Its name is made of `kind` and a digest of the model's files."""
+    """An extractor whose model can be chosen.
+
+    Its name consists of `kind` and a digest of the model's files, or the model's name if it is not local.
+    """
 
     info: ClassVar[ModelInfo]
     kind: str
@@ -97,7 +100,7 @@ class TransformersExtractor(ModelExtractor):
 
 
 def images_of(items: Sequence[ExtractorInput]) -> list[Image.Image]:
-    """Return the decoded images among some inputs."""
+    """Return the decoded images of these inputs. Inputs that are texts are skipped."""
     return [item.image for item in items if isinstance(item, LazyImage)]
 
 
@@ -109,7 +112,7 @@ class FeatureRequest(NamedTuple):
 
     @property
     def key(self) -> str:
-        """The digest of the item's content."""
+        """The cache key of the item: a digest of its content."""
         if isinstance(self.item, LazyImage):
             return self.item.digest
         return "text:" + hashlib.sha256(self.item.encode("utf-8", "surrogatepass")).hexdigest()

@@ -1,7 +1,7 @@
-"""Human preference score of an edit for its target caption, by a CLIP tuned on human choices (HPS v2.1).
+"""Human preference score of an edit for its target caption, by a CLIP model tuned on human choices (HPS v2.1).
 
-HPS = cos(edit, caption), mostly between 0.2 and 0.35. The network (ViT-H/14) and the scaling of images come from
-the package hpsv2x, which includes files that hpsv2 on PyPI lacks. The caption is truncated to 77 tokens.
+HPS = cos(edit, caption), mostly between 0.2 and 0.35. The network (ViT-H/14) and the scaling of images come from the
+package hpsv2x, because hpsv2 on PyPI lacks some files. The caption is truncated to 77 tokens.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _NETWORK = "ViT-H-14"
 
 
 class HpsNetwork(ModelExtractor):
-    """HPS's CLIP with the v2.1 weights from the hub, or weights from a file or folder. Vectors have length 1."""
+    """The CLIP model of HPS v2.1. Its weights come from the hub, a file or a folder. Vectors have length 1."""
 
     info, kind, batch_size = MODEL, "hps", 4
 

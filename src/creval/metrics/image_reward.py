@@ -1,7 +1,7 @@
 """Predicted human rating of an edit as an image of its target caption (ImageReward).
 
-The reward is about -2 to 2, normalised over its authors' data. Network and computation come from the package
-image-reward. The caption is truncated to 35 tokens.
+The reward is mostly between -2 and 2: its authors normalised it over their data. Network and computation come from the
+package image-reward. The caption is truncated to 35 tokens.
 """
 
 from __future__ import annotations

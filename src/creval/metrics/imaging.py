@@ -61,7 +61,7 @@ class Musiq(ModelExtractor):
 
 
 class ImagingQuality(ModelMetric):
-    """MUSIQ's rating, unscaled."""
+    """MUSIQ's rating, not rescaled to [0, 1]."""
 
     info = MetricInfo(
         "imaging",

@@ -71,7 +71,7 @@ def _to_input(image: Image.Image) -> Any:
 
 
 class Lpips(ModelMetric):
-    """LPIPS of edit and source."""
+    """The LPIPS distance between edit and source."""
 
     info = MetricInfo(
         "lpips",

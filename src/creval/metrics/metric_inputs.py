@@ -29,13 +29,14 @@ HEIGHT = 1024
 EMPTY_MASK = "the mask marks no region"
 _MAX_FILES = 1024  # number of files whose digests are cached
 Mask = NDArray[np.uint8]
-"""An array of the image's size: 255 for pixels that count, 0 for the others."""
+"""An array of the image's size: 255 for pixels that count, 0 elsewhere."""
 
 
 class NotMeasurable(Exception):  # noqa: N818
     """The metric does not apply to the edit.
 
-    `about` is the object that the reason refers to. `values` are the metric's values that could be measured.
+    `about` is the object in the image that the reason refers to. `values` are those values of the metric that could be
+    measured.
     """
 
     def __init__(self, reason: str, about: str = "", values: Mapping[str, float] = MappingProxyType({})) -> None:
@@ -53,7 +54,7 @@ class NonFiniteResult(Exception):  # noqa: N818
 class LazyImage:
     """An RGB image from a file or derived from other images, decoded when it is first used.
 
-    `digest` identifies its content. `pixel_count` is 0 for an unreadable file.
+    `digest` identifies the image's content. `pixel_count` is 0 for an unreadable file.
     """
 
     def __init__(
@@ -108,7 +109,7 @@ class ImageCache:
         self._lock = Lock()
 
     def get_image(self, path: Path, open_: Callable[[Path], Image.Image] = open_image) -> LazyImage:
-        """Return the image in a file. All callers share it, so it is read and decoded once."""
+        """Return the image in a file. All callers get the same object, so the file is read and decoded once."""
         key = f"{path}\x1f{open_.__name__}"
         with self._lock:
             if key not in self._files:
@@ -120,7 +121,7 @@ class ImageCache:
             return self._files[key]
 
     def get_or_load(self, key: str, load: Callable[[], Image.Image]) -> Image.Image:
-        """Return the image of a key. If it is not cached, one thread loads it and the others wait."""
+        """Return the image with this key. If it is not cached, one thread loads it and other threads wait for it."""
         with self._lock:
             needed: set[str] | None = getattr(self._thread_local, "needed", None)
             if needed is not None and key not in needed:
@@ -148,7 +149,7 @@ class ImageCache:
 
     @contextmanager
     def pin_images(self) -> Iterator[None]:
-        """Keep all images that this thread uses in the block cached, even beyond `max_pixels`."""
+        """Keep all images cached that this thread uses inside the `with` block, even beyond `max_pixels`."""
         self._thread_local.needed = set[str]()
         try:
             yield
@@ -159,7 +160,7 @@ class ImageCache:
                 self._evict()
 
     def _evict(self, new: str = "") -> None:
-        """Remove the least recently used images until the others fit."""
+        """Remove the least recently used images until the rest fit in the cache."""
         for old, future in list(self._images.items()) if self._cached_pixels > self._max_pixels else ():
             if old != new and old not in self._pin_counts and future.done():
                 del self._images[old]
@@ -171,8 +172,8 @@ class ImageCache:
 class MetricInputs:
     """An edit with the inputs of its sample: source, references, mask and captions.
 
-    Access to an input that the sample lacks raises `NotMeasurable`; a missing mask is None. `parameters` are those of
-    the measurement. `used_files` are the files that were used, by role.
+    Access to an input that the sample lacks raises `NotMeasurable`; a missing mask is None. `parameters` are the
+    parameters of the `Measurement`. `used_files` are the files that were accessed so far, by role.
     """
 
     def __init__(
@@ -255,7 +256,7 @@ class MetricInputs:
         return LazyImage(key, self.image_cache, lambda: _combine_digests("region", edit.digest, mask.digest), make)
 
     def pixel_counts(self) -> dict[str, int]:
-        """Return the number of pixels of each image that metrics may decode for this edit, by key."""
+        """Return the number of pixels of each image that metrics may decode for this edit, by the image's cache key."""
         sample = self.sample
         paths = (self.edit_path, sample.source, sample.mask, *sample.references[:1])
         found = {str(path): self.image_cache.get_image(path).pixel_count for path in paths if path is not None}

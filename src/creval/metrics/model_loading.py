@@ -29,9 +29,9 @@ class ModelInfo:
 
     - `hub`: downloaded from the Hugging Face hub; `file` is one of its files.
     - `library`: downloaded by its library, to `file` below the user's home if that is known.
-    - `shipped`: part of its library.
-    - `given`: the user must provide it.
-    - `optional`: the user can provide it.
+    - `shipped`: included in its library.
+    - `given`: the user must download it and choose its file.
+    - `optional`: only used if the user chooses one. The metric also works without it.
     """
 
     slot: str
@@ -46,8 +46,8 @@ class ModelInfo:
 class Lazy(Generic[T]):
     """A value that `load` creates at first use.
 
-    If loading fails, a model that the user chose (`explicit`) raises the error itself. Any other model raises
-    `DependencyMissing`, also at each later use.
+    If loading fails, the error is raised if the user chose the model (`explicit`). Otherwise `DependencyMissing` is
+    raised, also at each later use.
     """
 
     def __init__(self, load: Callable[[], T], *, explicit: bool = False) -> None:
@@ -87,18 +87,18 @@ _DIGEST_LENGTH = 8  # characters of the digest in a label
 
 
 def model_identity(name: str) -> str:
-    """Return the digest of a local model's files, or the name of another model."""
+    """Return the digest of a local model's files, or the given name if the model is not local."""
     return files_digest(name) or name
 
 
 def model_label(name: str) -> str:
-    """Return a readable name of a model. A local model is its file name and a digest, not its path."""
+    """Return a readable name of a model. A local model is named by its file name and a digest, not by its path."""
     found = files_digest(name)
     return f"{Path(name).resolve().name}#{found[:_DIGEST_LENGTH]}" if found else name
 
 
 def files_digest(name: str) -> str:
-    """Return a digest of a local model's files, based on samples of their content; empty for other models."""
+    """Return a digest of a local model's files, based on samples of their content. Empty if the model is not local."""
     path = Path(name)
     files = sorted(path.iterdir()) if path.is_dir() else [path] if path.is_file() else []
     if not files:

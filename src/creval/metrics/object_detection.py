@@ -15,7 +15,10 @@ from creval.metrics.model_loading import max_text_tokens
 
 
 class ObjectDetector(TransformersExtractor):
-    """A thread-safe detector (Grounding DINO, OWL-ViT, OWLv2). Returns the boxes of a named object, one per row."""
+    """A thread-safe detector of objects: Grounding DINO, OWL-ViT or OWLv2.
+
+    Its feature is an array with one row for each box of the named object.
+    """
 
     batch_size = 1
     model_class, processor_class = "AutoModelForZeroShotObjectDetection", "AutoProcessor"
@@ -34,7 +37,10 @@ class ObjectDetector(TransformersExtractor):
         return found
 
     def find_boxes(self, image: Image.Image, names: Sequence[str]) -> dict[str, list[Box]]:
-        """Return the boxes of each name above the threshold, best first and clipped to the image. They may overlap."""
+        """Return the boxes whose score exceeds the threshold, by name, best first.
+
+        Boxes are clipped to the image. They may overlap.
+        """
         if not names:
             return {}
         image = image.convert("RGB")

@@ -1,8 +1,9 @@
 """Preservation of the unedited area: L1 and L2 outside the boxes of the edited objects.
 
-The boxes of objects that steps change in the source come from the benchmark or a detector. The boxes of
-objects that steps add are found in the edit by a detector. `outside` excludes these, as the authors' code does.
-`outside_all` excludes the union of equation 9: also where the edit shows the objects that steps change.
+The boxes of objects that steps change in the source come from the benchmark or a detector. The boxes of objects that
+steps add are found in the edit by a detector. `outside` excludes the area of these boxes, as the authors' code does.
+`outside_all` excludes the union of equation 9 in the paper: in addition, the boxes in the edit of the objects that
+steps change.
 """
 
 from __future__ import annotations
@@ -23,7 +24,10 @@ _NO_BOX = "the object to change has no box (a detector can find it: `metric_mode
 
 
 class OutsideBoxes(ImageMetric):
-    """L1 and L2 outside boxes. Without a detector, added objects count as changes."""
+    """L1 and L2 outside boxes.
+
+    Without a detector, the area of added objects is not excluded.
+    """
 
     info = MetricInfo(
         "outside",
@@ -53,7 +57,7 @@ class OutsideBoxes(ImageMetric):
         self._detector: FeatureExtractor | None = pool.get_or_create(ObjectDetector, model) if model else None
 
     def required_features(self, inputs: MetricInputs) -> Sequence[FeatureRequest]:
-        """Request the detection of objects that steps change in the source and add in the edit."""
+        """Return requests to detect the objects that steps change in the source and add in the edit."""
         source, steps = inputs.source, inputs.sample.steps
         if not steps:
             raise NotMeasurable("the sample has no steps that name the objects to edit")
@@ -93,7 +97,7 @@ class OutsideBoxes(ImageMetric):
 
 
 class OutsideAllBoxes(OutsideBoxes):
-    """L1 and L2 outside the union of equation 9: all boxes of the objects, in the source and in the edit."""
+    """L1 and L2 outside the union of equation 9: the boxes of all edited objects, in the source and in the edit."""
 
     info = replace(
         OutsideBoxes.info,
@@ -104,7 +108,7 @@ class OutsideAllBoxes(OutsideBoxes):
 
     def required_features(self, inputs: MetricInputs) -> Sequence[FeatureRequest]:
         if self._detector is None:
-            raise NotMeasurable("boxes in the edit need a detector: `metric_models` boxes=MODEL")
+            raise NotMeasurable("finding objects in the edit needs a detector: `metric_models` boxes=MODEL")
         return super().required_features(inputs)
 
     def _names_in_edit(self, steps: Sequence[InstructionStep]) -> list[str]:
@@ -113,5 +117,5 @@ class OutsideAllBoxes(OutsideBoxes):
 
 
 def _needs_detection(step: InstructionStep) -> bool:
-    """Return True if the object that a step changes has a name but no box."""
+    """Return True if a step changes an object that has a name but no box."""
     return bool(step.old) and not step.boxes

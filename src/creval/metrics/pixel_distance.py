@@ -30,9 +30,9 @@ class PixelDistance(NamedTuple):
 
 
 def mask_outside_boxes(size: tuple[int, int], boxes: Iterable[Box]) -> Mask:
-    """Return a mask of the pixels outside all boxes.
+    """Return a mask that is white outside all boxes.
 
-    A box covers each pixel that it touches. A box without an area covers none.
+    Pixels that a box touches in part count as inside. A box without an area contains no pixel.
     """
     width, height = size
     mask = np.full((height, width), 255, dtype=np.uint8)
@@ -48,7 +48,7 @@ def mask_outside_boxes(size: tuple[int, int], boxes: Iterable[Box]) -> Mask:
 def measure_pixel_distance(first: Image.Image, second: Image.Image, mask: Mask | None = None) -> PixelDistance | None:
     """Return the distance between two RGB images, with the second scaled to the first.
 
-    Only pixels in the mask count. Returns None if it is empty.
+    Only pixels where the mask is white count. Returns None if there are none.
     """
     import cv2
 

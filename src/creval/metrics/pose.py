@@ -34,7 +34,10 @@ _WEIGHT_FILES = ("body_pose_model.pth", "hand_pose_model.pth", "facenet.pth")  #
 
 
 class PoseModel(ModelExtractor):
-    """controlnet_aux's OpenPose, from the hub or a folder. Returns the distance of drawn poses from the control."""
+    """controlnet_aux's OpenPose, from the hub or a folder.
+
+    Its feature is the distance between the drawn poses and the control image.
+    """
 
     info, kind, batch_size = MODEL, "pose-distance", 1
 

@@ -1,7 +1,7 @@
-"""Peak signal-to-noise ratio of an edit relative to its source, outside the region to edit (PSNR).
+"""Peak signal-to-noise ratio (PSNR) of an edit relative to its source, outside the region to edit.
 
 PSNR = 10 log10(1 / mean (edit - source)^2) in decibels, over pixels and channels in [0, 1], outside the mask's region.
-Values are capped at 100 dB. Equal images, whose PSNR is infinite, also count as 100 dB.
+Values are capped at 100 dB. Equal images would have an infinite PSNR. They count as 100 dB.
 """
 
 from __future__ import annotations

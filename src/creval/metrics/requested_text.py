@@ -1,7 +1,7 @@
-"""Texts that an instruction asks to add to an image or remove from it, and the error rate of the text that was read.
+"""Texts that an instruction asks to add to an image or remove from it, and the error rate of recognised text.
 
-A text is recognised if it is in quotation marks and its clause mentions text or writing, introduces
-something a character says, or names a printed object.
+A text in quotation marks is used if its clause mentions text or writing, introduces something that a character says, or
+names a printed object.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ _MAX_READ_LENGTH = 5_000
 
 
 class RequestedText(NamedTuple):
-    """The texts that the edit should show, the texts to remove, and whether to remove all text."""
+    """The texts that an edit should show, the texts that it should remove, and whether it should remove all text."""
 
     wanted: tuple[str, ...] = ()
     removed: tuple[str, ...] = ()
@@ -122,19 +122,24 @@ def find_requested_text(instruction: str) -> RequestedText:
 
 
 def _find_operation(before: str) -> str:
-    """Return the last operation in the words before a text: `spared`, `barred`, `removed`, `added` or empty."""
+    """Return the last operation that the words before a quoted text name.
+
+    It is `added`, `removed`, `spared` (the text stays), `barred` (the text must not be added), or empty.
+    """
     last = deque(_TEXT_OPERATION.finditer(before), maxlen=1)
     return (last[0].lastgroup or "") if last else ""
 
 
 def normalise_for_comparison(text: str) -> str:
-    """Return a text for comparison: without spaces, case, width variants and invisible characters."""
+    """Return a text for comparison: without spaces, invisible characters and differences of case and width."""
     letters = "".join(unicodedata.normalize("NFKC", text).casefold().split())
     return "".join(letter for letter in letters if unicodedata.category(letter) != "Cf")
 
 
 def character_error_rate(wanted: str, read: str) -> float:
-    """Return the share of wrong characters in the best match of a wanted text: 0 is a perfect match, 1 is none.
+    """Return the share of wrong characters where a read text matches a wanted text best.
+
+    0 is a perfect match, 1 means that the wanted text does not occur.
 
     >>> character_error_rate("OPEN", "we are 0pen today")
     0.25

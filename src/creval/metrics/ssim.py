@@ -55,7 +55,7 @@ class Ssim(ImageMetric):
 
 
 class MsSsim(ImageMetric):
-    """SSIM over five scales."""
+    """MS-SSIM, the product over five scales."""
 
     info = MetricInfo(
         "ms_ssim",
@@ -88,7 +88,7 @@ def luma(image: Image.Image) -> Luma:
 def ssim(first: Luma, second: Luma, *, clipped: bool = True) -> float:
     """Return the mean SSIM of two luma images of the same size.
 
-    If `clipped`, a negative contrast-structure term counts as 0. The paper does not clip.
+    If `clipped`, a window with a negative contrast-structure term counts as 0. The SSIM paper does not clip.
     """
     return _mean_terms(first, second, clipped)[0]
 

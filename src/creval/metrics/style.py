@@ -1,7 +1,7 @@
 """Similarity of the styles of an edit and its reference: cosine of CSD style descriptors.
 
-CSD is a CLIP ViT-L/14 whose last projection was trained for style. Its checkpoint uses OpenAI's names of
-weights. They are renamed and loaded into transformers' CLIP, which avoids another dependency.
+CSD is a CLIP ViT-L/14 whose last projection was trained for style. Its checkpoint uses OpenAI's names of weights. The
+weights are renamed and loaded into CLIP of the library transformers. This avoids another dependency.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ def _build_network(weights: Mapping[str, Any], where: str, device: str) -> tuple
 
 
 def _rename_weights(inside: Mapping[str, Any], width: int) -> dict[str, Any]:
-    """Rename weights from OpenAI's to transformers' names. OpenAI's joint q, k, v matrix is split into three."""
+    """Rename weights from OpenAI's to transformers' names. OpenAI's joint query, key and value matrix is split."""
     found = {}
     for name, one in inside.items():
         for old, new in _WEIGHT_NAMES.items():
@@ -115,7 +115,7 @@ def _rename_weights(inside: Mapping[str, Any], width: int) -> dict[str, Any]:
 
 
 def preprocess_image(image: Image.Image, side: int) -> NDArray[np.float32]:
-    """Return an image as CLIP's input: scaled, cropped to a square of this side and normalised, channels first."""
+    """Return an image as CLIP's input: scaled, cropped to a square with this side, normalised, with channels first."""
     check_shape(image, side)
     width, height = image.size
     short = min(width, height)

@@ -1,7 +1,8 @@
 """Accuracy of text in an edit: wanted text is present, and text to remove is gone.
 
-Text is read by RapidOCR, which ships its models. The texts come from the measurement (`wanted`, `removed`), or
-from the instruction: those in quotation marks, or all text of the source if the instruction says to remove it.
+Text is read by RapidOCR, which includes its models. The texts to add and remove come from the parameters `wanted` and
+`removed` of the measurement. Without these, they come from the instruction: the texts in quotation marks, or all text
+of the source if the instruction says to remove it.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ _MIN_LINE_LENGTH = 2  # characters; shorter lines in the source are noise
 
 
 class TextReader(FeatureExtractor):
-    """RapidOCR. Returns the lines of an image, from top to bottom, as JSON of texts and positions."""
+    """RapidOCR. Its feature is the list of lines of an image, from top to bottom, as JSON of texts and positions."""
 
     batch_size = 1
 
@@ -61,7 +62,7 @@ def _load_engine() -> Any:
 
 
 class TextLine(NamedTuple):
-    """A line of text and its centre, as a share of the image's width and height."""
+    """A line of text and the position of its centre, as shares of the image's width and height."""
 
     text: str
     x: float
@@ -78,7 +79,7 @@ def _read_lines(engine: Any, image: LazyImage) -> list[TextLine]:
 
 
 class TextAccuracy(ImageMetric):
-    """Accuracy of wanted and removed text. Only the values that the instruction calls for are returned."""
+    """Accuracy of wanted and removed text. A value is omitted if there is no text to add or to remove."""
 
     info = MetricInfo(
         "text",
@@ -133,7 +134,7 @@ class TextAccuracy(ImageMetric):
 def _removed_share(
     texts: RequestedText, source: Sequence[TextLine], edit: Sequence[TextLine], inputs: MetricInputs
 ) -> float:
-    """Return the share of texts to remove that are gone, among those that can be read in the source."""
+    """Return the share of texts to remove that are gone. Texts that cannot be read in the source do not count."""
     source_lines = _lines_in_region(source, inputs)
     before, after = "\n".join(source_lines), "\n".join(_lines_in_region(edit, inputs))
     if texts.all_removed:
@@ -158,7 +159,7 @@ def _lines_in_region(lines: Sequence[TextLine], inputs: MetricInputs) -> list[st
 
 
 def get_requested_text(inputs: MetricInputs) -> RequestedText:
-    """Return the texts that the measurement names, or else those in the instruction."""
+    """Return the texts in the parameters of the measurement, or else those in the instruction."""
     given = inputs.parameters
     if "wanted" in given or "removed" in given:
         wanted, removed = (filter(normalise_for_comparison, given.get(name, ())) for name in ("wanted", "removed"))

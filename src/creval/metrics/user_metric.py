@@ -1,13 +1,13 @@
 """Custom metrics: `python:MODULE:NAME` and `command:TEMPLATE`.
 
 - A class is a subclass of `ImageMetric`.
-- A function is called with those of `edit`, `source`, `mask`, `reference` (PIL images) and `instruction`
-  that are among its parameters. It returns a number.
-- A command has the placeholders `{edit}`, `{source}`, `{mask}`, `{references}`, `{instruction}` and
-  `{output}`. The program writes a number to the file `{output}`.
+- A function gets those of `edit`, `source`, `mask`, `reference` (PIL images) and `instruction` that its signature
+  names. It returns a number.
+- A command has the placeholders `{edit}`, `{source}`, `{mask}`, `{references}`, `{instruction}` and `{output}`. The
+  program writes a number to the file `{output}`.
 
-A function or program has one value, from 0 to 1, with the name of the function or program. A function named by a string
-runs in a process of its own.
+A function or program provides one value from 0 to 1. The value has the name of the function or program. A function
+given by name runs in a separate process.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def user_metric_class(spec: str) -> type[ImageMetric]:
 
 
 def user_code_digests(spec: str) -> Mapping[str, str]:
-    """Return the digests of the code of `python:...` or `command:...`, which must have been opened before."""
+    """Return the digests of the code of `python:...` or `command:...`. Call `user_metric_class` first."""
     metric = user_metric_class(spec)
     if issubclass(metric, _CommandMetric):
         return metric.template.digests
@@ -82,7 +82,7 @@ def _program_name(template: str) -> str:
 
 
 class _FunctionMetric(ImageMetric):
-    """A function object. It runs in this process."""
+    """A metric that calls a function object in this process."""
 
     function: ClassVar[Callable[..., Any]]
 
@@ -95,7 +95,7 @@ class _FunctionMetric(ImageMetric):
 
 
 class _ProcessMetric(ImageMetric):
-    """A function named by a string. Its process opens the images."""
+    """A metric that calls a function given by name, in a separate process. That process opens the images."""
 
     runner: ClassVar[ProcessRunner]
 
@@ -111,7 +111,7 @@ class _ProcessMetric(ImageMetric):
 
 
 _ROLES = {"edit": "edit", "source": "source", "mask": "mask", "reference": "references"}
-"""Parameters of a function that are images, and their names among the used files."""
+"""The parameters of a function that are images, and the key of each in `MetricInputs.used_files`."""
 _UNREADABLE = "unreadable image"
 
 

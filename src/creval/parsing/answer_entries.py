@@ -1,6 +1,6 @@
 """Extraction of answers from a reply's text in any format.
 
-Models wrap, number, quote and break their JSON in many ways.
+Models return JSON in many forms: nested, numbered, quoted or malformed.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class JsonAnswers(NamedTuple):
 
     - `entries`: the answers.
     - `has_json`: True if there is any JSON.
-    - `sound`: True if all of it is valid.
+    - `sound`: True if all of the JSON is valid.
     - `prose`: the text outside of JSON.
     - `corrections`: corrections and other remarks inside the JSON, one per line.
     """
@@ -94,7 +94,7 @@ _FIELDS = FieldAliases(
 
 
 def find_json_entries(text: str) -> JsonAnswers:
-    """Return the answers in a text's JSON. An unclosed object has none."""
+    """Return the answers in the JSON of a text. Objects without an end contain no answers."""
     whole = _FENCE.sub("", text).strip()
     if whole.startswith("[") and "{" not in whole and (answers := _parse_answer_array(whole)):
         return JsonAnswers(answers, True, True, "")
@@ -172,7 +172,7 @@ def _collect_entries(value: Any, number: str | None, depth: int, into: list[Answ
 
 
 def _collect_corrections(value: Any, number: str | None, depth: int, into: list[AnswerEntry]) -> None:
-    """Add everything inside a correction to `into`, under its label if it has one."""
+    """Add each value inside a correction to `into`. A value's label is its key's, or else `number`."""
     if type(value) not in _CONTAINERS:
         into.append(AnswerEntry(number, None, value, is_correction=True))
     elif depth <= MAX_DEPTH:
@@ -191,7 +191,10 @@ _SECOND_VERDICT = re.compile(
 
 
 class _Layout(NamedTuple):
-    """The roles of an object's keys, by index. Cached, because replies repeat a few layouts."""
+    """The roles of an object's keys, as indices of the keys.
+
+    Layouts are cached, because the objects in replies have few different ones.
+    """
 
     answers: tuple[int, ...]
     number: int | None
@@ -229,7 +232,7 @@ def _read_layout(keys: tuple[str, ...]) -> _Layout:
 
 
 def quoted_explanations(prompt: str) -> set[str]:
-    """Return the explanations in a prompt's examples."""
+    """Return the explanations that a prompt contains in its example replies."""
     found = set()
     for field, value in iter_fields(prompt, _FIELDS.find):
         if field == "explanation":
@@ -239,7 +242,7 @@ def quoted_explanations(prompt: str) -> set[str]:
 
 
 def _entries_in_broken_json(broken: str) -> Iterator[AnswerEntry]:
-    """Yield the answers in malformed JSON. Each key of a question starts a new entry."""
+    """Yield the answers in malformed JSON. A key with a question or its number starts a new entry."""
     fields = list(iter_fields(broken, _FIELDS.find))
     plain_score = all(field != "answer" for field, _ in fields)
     number: str | None = None
@@ -264,7 +267,10 @@ _QUESTION_THEN_ANSWER = re.compile(r"(.*[?？])[\W_]*(.+)")
 
 
 def find_line_entries(text: str, is_answer: Callable[[str], bool]) -> list[AnswerEntry]:
-    """Return the answers in lines such as `Q3: Yes`, `3. No` and `Q3: Is it red? Yes`, or `Answer: Yes` below those."""
+    """Return the answers in lines such as `Q3: Yes`, `3. No` and `Q3: Is it red? Yes`.
+
+    A line `Answer: Yes` answers the question whose label is the most recent one above it.
+    """
     entries: list[AnswerEntry] = []
     number: str | None = None
     wording: str | None = None
@@ -286,7 +292,7 @@ def find_line_entries(text: str, is_answer: Callable[[str], bool]) -> list[Answe
 
 
 def iter_labelled_lines(text: str) -> Iterator[tuple[str | None, str]]:
-    """Yield each line with the number of the most recent label."""
+    """Yield each line with the question number in the most recent label: its own, or one above it."""
     number: str | None = None
     for line in text.splitlines():
         number = _split_label(line)[0] or number

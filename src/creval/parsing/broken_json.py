@@ -12,7 +12,7 @@ _COMPLETE_VALUE = re.compile(r"[\"'“‘]([^\"'“”‘’{}]*)[\"'”’](?=\
 
 
 def iter_fields(broken: str, find_field: Callable[[str], str | None]) -> Iterator[tuple[str, str]]:
-    """Yield the known fields of an object with the text of their values. A value ends at the next known key."""
+    """Yield the known fields of a malformed object, with the text of each value. A value ends at the next known key."""
     keys = [(match, field) for match in _KEY.finditer(broken) if (field := find_field(match[1]))]
     ends = [match.start(1) - 1 for match, _ in keys[1:]] + [len(broken)]
     for (match, field), end in zip(keys, ends, strict=False):
@@ -20,6 +20,6 @@ def iter_fields(broken: str, find_field: Callable[[str], str | None]) -> Iterato
 
 
 def complete_value(value: str) -> str | None:
-    """Return an answer's value, or None if it is incomplete."""
+    """Return the value of an answer without quotes, or None if its end is missing."""
     closed = _COMPLETE_VALUE.match(value)
     return (closed[1] or closed[2] or "") if closed else None

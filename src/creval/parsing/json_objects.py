@@ -17,13 +17,16 @@ _ANY_KEY = re.compile(r"[\"'“”][^\"'“”\n]{1,40}[\"'“”]\s{0,9}[:：]"
 
 
 class BrokenObject(str):
-    """The text of an object that is not valid JSON, or a part of such an object around a valid one."""
+    """The text of an object that is not valid JSON.
+
+    If it contains valid objects, each part of the text between them is a `BrokenObject`.
+    """
 
     __slots__ = ()
 
 
 class UnclosedObject(BrokenObject):
-    """The text from the start of an unclosed object: the text was truncated, or a brace is missing."""
+    """The text from the start of an object without an end: the text was truncated, or a brace is missing."""
 
     __slots__ = ()
 
@@ -35,7 +38,7 @@ class Prose(str):
 
 
 class MultiDict:
-    """A JSON object with a duplicate key; a dict would contain only the last value."""
+    """A JSON object with a duplicate key. A dict would lose all values of this key except the last."""
 
     def __init__(self, pairs: list[tuple[str, Any]]) -> None:
         self._pairs = pairs
@@ -57,7 +60,7 @@ _FAITHFUL_DECODER = json.JSONDecoder(strict=False, object_pairs_hook=_build_obje
 
 
 class JsonReader:
-    """Decoder of values at any place in a text.
+    """Decoder of JSON values at given positions of a text.
 
     It gives up after too many failures, so that the time stays linear in the text's length.
     """
@@ -84,7 +87,7 @@ class JsonReader:
 
 
 def iter_json_objects(text: str, *, lists: bool = False) -> Iterator[Any]:
-    """Yield the JSON objects in a text; with `lists`, also the lists outside of objects."""
+    """Yield the JSON objects in a text. With `lists`, also yield lists that are not inside an object."""
     opening = _OBJECT_OR_LIST if lists else _OBJECT
     reader, at = JsonReader(text), 0
     while not reader.has_given_up and (start := opening.search(text, at)):
@@ -103,7 +106,7 @@ def split_json(text: str) -> list[Any]:
     opened, opened_at = 0, 0  # piece and position at which the first of these braces was opened
 
     def add(start: int, end: int, *, broken: bool) -> None:
-        """Add text. The words after a broken object's last brace are prose."""
+        """Add the text from `start` to `end` to the pieces. Text after the last brace of a broken object is prose."""
         nonlocal depth, opened, opened_at
         if not broken:
             pieces.append(Prose(text[start:end]))
@@ -131,7 +134,10 @@ def split_json(text: str) -> list[Any]:
 
 
 def _find_next_object(text: str, start: int) -> int:
-    """Return the start of the next object after a broken one. Inside open braces, it must follow JSON punctuation."""
+    """Return the start of the next object after a broken one.
+
+    While braces are open, the object must follow JSON punctuation.
+    """
     depth, at = 0, start
     for match in _NEXT_OBJECT.finditer(text, start):
         here = match.end(1) if match[1] else match.start()

@@ -2,16 +2,16 @@
 
 The rules:
 
-1. A reply of more than `MAX_REPLY_CHARS` characters counts as truncated. Thinking between tags and a copy of the
-   prompt are removed.
+1. A reply of more than `MAX_REPLY_CHARS` characters counts as truncated. The model's thinking (marked by tags) and a
+   copy of the prompt are removed.
 2. An answer is in JSON, or in a line such as `Q3: Yes` or `Answer: Yes`. If only one question was asked, it can also
    be the reply's first word. Text inside an explanation is never an answer.
 3. A prompt's example is not an answer: answers with the explanation of an example are ignored.
-4. A truncated reply has no answers, and neither has an unclosed JSON object.
+4. A truncated reply or an object without an end contains no answers.
 5. An answer is assigned to a question only if it cannot belong to another one.
-6. Two different verdicts on a question make it ambiguous. The second one may be under another key, or in a sentence
-   outside of JSON such as "On reflection, the answer is no." A sentence that retracts the answer has the same effect.
-   Quotations do not count.
+6. Two different verdicts on a question make it ambiguous. The second verdict may be under another key, or in a
+   sentence outside of JSON such as "On reflection, the answer is no." A sentence that retracts the answer has the
+   same effect. Quotations do not count.
 
 An unanswered question has a status that gives the reason, and is asked again.
 """
@@ -46,7 +46,7 @@ _TAKEN_BACK = "(taken back)"
 def parse_reply(
     text: str, questions: Sequence[Question], labels: Sequence[str] | None = None, *, prompt: str = ""
 ) -> list[Verdict]:
-    """Return one verdict per question, in order, from the reply to all of them.
+    """Return one verdict per question, in order. The request contained exactly these questions.
 
     `labels` are the labels of the questions in the request. The default is each question's own label, or Q1, Q2 ... for
     questions without one. `prompt` is the text that was sent. Never raises. The time is linear in the reply's length.
@@ -56,7 +56,7 @@ def parse_reply(
     - fenced or bare JSON: several objects, an array, nested objects, or an object from labels to answers
     - JSON with wrong punctuation
     - lines such as `Q3: Yes`
-    - the bare answer, if one question was asked
+    - only the answer, if one question was asked
 
     An answer without a label is assigned by the question's text, or by order if there are as many answers as questions.
     """
@@ -90,18 +90,21 @@ def parse_reply(
 
 
 def _plain(explanation: str) -> str:
-    """Return an explanation without case, brackets and full stop, for the comparison with a prompt's examples."""
+    """Return an explanation without case, brackets and full stop, to compare it with those in the prompt's examples."""
     words = explanation.strip()
     return " ".join(words.casefold().strip("<>[]()*_. ").split()) or words
 
 
 def missing_verdicts(questions: Sequence[Question], why: str) -> list[Verdict]:
-    """Return a verdict with the status `missing` and this reason for each question."""
+    """Return a verdict with the status `missing` and the reason `why` for each question."""
     return [Verdict(question.id, VerdictStatus.MISSING, explanation=why) for question in questions]
 
 
 def _entries_in_prose(prose: str, questions: Sequence[Question], *, bare: bool) -> list[AnswerEntry]:
-    """Return the answers in lines. If `bare` and one question was asked, the whole text can be the answer, too."""
+    """Return the answers in lines.
+
+    If `bare` and only one question was asked, the whole text can also be the answer.
+    """
     entries = find_line_entries(prose, _answer_checker(questions))
     if len(questions) != 1 or not bare:
         return entries
@@ -113,7 +116,7 @@ def _entries_in_prose(prose: str, questions: Sequence[Question], *, bare: bool) 
 
 
 class _StatedVerdicts:
-    """Verdicts in sentences outside of JSON. They are not answers, but can contradict one."""
+    """Verdicts in sentences outside of JSON. They do not count as answers, but they can contradict an answer."""
 
     def __init__(self, prose: str, keys: Sequence[str | None]) -> None:
         self._prose, self._keys = prose, set(keys)
@@ -121,7 +124,10 @@ class _StatedVerdicts:
         self._is_taken_back = takes_back(prose)
 
     def find(self, scale: AnswerScale, key: str | None) -> list[str]:
-        """Return the verdicts on a question: in sentences or lines that name it, or that name no asked question."""
+        """Return the verdicts on a question.
+
+        These are verdicts in sentences or lines that name the question, or that do not name another asked question.
+        """
         if not self._prose:
             return []
         if scale.name not in self._found:
@@ -156,10 +162,10 @@ def _build_verdict(question: Question, entries: Sequence[AnswerEntry], stated: S
 def _assign_entries(
     entries: Sequence[AnswerEntry], questions: Sequence[Question], keys: Sequence[str | None], sound: bool
 ) -> list[list[AnswerEntry]]:
-    """Return, for each question, the entries that can only belong to it.
+    """Return, for each question, the entries that cannot belong to another question.
 
-    A label alone counts only if every label of the reply was asked. For example, a model that counts from zero uses the
-    same numbers for other questions.
+    An entry with only a label is assigned only if every label in the reply belongs to an asked question. Otherwise the
+    model may have numbered differently (for example from zero), and the same label would mean another question.
     """
     numbers = [entry.number for entry in entries]
     bare = sound and not any(entry.number or entry.text for entry in entries)
@@ -196,7 +202,7 @@ def _places(names: Sequence[str | None]) -> dict[str | None, set[int]]:
 
 
 def _is_similar_wording(wording: str, text: str) -> bool:
-    """Return whether a reply's wording may be a shortened or paraphrased question."""
+    """Return whether the wording of a question in a reply may be a short form or paraphrase of the asked question."""
     said, asked = (set(_WORD.findall(words.casefold())) for words in (wording, text))
     return not asked or 2 * len(said & asked) >= min(len(said), len(asked))
 

@@ -47,7 +47,7 @@ def strip_markup(text: str, *, quotes: bool = False) -> str:
 
 
 class FieldAliases:
-    """Fields, and the labels that models use for each of them.
+    """Names of fields, and the labels by which models call each field.
 
     >>> FieldAliases(answer="answer finalanswer").find("Final Answer")
     'answer'
@@ -67,7 +67,7 @@ class FieldAliases:
 
 
 class LabelledLine(NamedTuple):
-    """A line; if it starts with a known label, also the label's field and the text after the label."""
+    """A line of text. If it starts with a known label: the label's field, and the text after the label."""
 
     text: str
     field: str | None = None
@@ -89,8 +89,8 @@ def labelled_lines(
 ) -> Iterator[LabelledLine]:
     """Yield each line with the field and value of its label, if it has one.
 
-    The first of `patterns` that matches a line splits it into label and value. A line of more than `max_chars` is
-    treated as one without a label.
+    The first of `patterns` that matches a line splits it into label and value. A line of more than `max_chars`
+    characters counts as a line without a label.
     """
     for line in lines:
         tried = (pattern.match(line) for pattern in patterns or (_LABELLED,))

@@ -1,4 +1,7 @@
-"""Records (groups of fields) in a model's reply, as JSON, labelled lines or lists. Missing fields are not guessed."""
+"""Parsing of records (groups of fields) in a model's reply: JSON, labelled lines or lists.
+
+Missing fields are not guessed.
+"""
 
 from __future__ import annotations
 
@@ -65,7 +68,7 @@ def _collect_records(value: Any, number: str, depth: int, into: list[Record]) ->
 
 
 def _group_fields(pairs: Iterator[tuple[str, str]]) -> list[Record]:
-    """Group fields into records, in order. A field that repeats starts the next record."""
+    """Group fields into records, in order. A field that the current record already has starts the next record."""
     found: list[Record] = []
     for slot, value in pairs:
         if not found or slot in found[-1]:
@@ -103,12 +106,12 @@ def _labelled_records(text: str) -> list[Record]:
 
 
 def single_value(records: Sequence[Record], field: str) -> str:
-    """Return a field's value if it is the same in all records that have one; otherwise an empty text."""
+    """Return the value of a field if all records that have the field agree on it. Otherwise return an empty text."""
     values = {record[field] for record in records if record.get(field)}
     return values.pop() if len(values) == 1 else ""
 
 
 def parse_yes_no(text: str) -> bool | None:
-    """Return True if a text starts with a yes, False if with a no, and None otherwise."""
+    """Return True if a text starts with the word yes, False if it starts with no, and None otherwise."""
     match = re.match(r"\W*(yes|true|ok|no|not|false|none)\b", text, re.IGNORECASE)
     return match[1].casefold() in ("yes", "true", "ok") if match else None

@@ -1,4 +1,4 @@
-"""Reply formats for models, as wording and as a JSON schema."""
+"""Formats in which models are asked to reply, as wording and as a JSON schema."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ TEXT_OR_NULL: Schema = {"type": ["string", "null"]}
 
 
 class ReplyFormat(str):
-    """The wording that asks for a format, with the JSON schema of that format.
+    """The wording that asks for a format, and the JSON schema of the format.
 
     The schema is sent if the server supports schemas. It is not part of the key under which a reply is cached.
     """
@@ -30,12 +30,12 @@ def object_schema(**fields: Schema) -> Schema:
 
 
 def list_schema(**fields: Schema) -> Schema:
-    """Return the schema of a list of such objects."""
+    """Return the schema of a list of objects with exactly these fields, all required."""
     return {"type": "array", "items": object_schema(**fields)}
 
 
 def choice_schema(names: Sequence[str]) -> Schema:
-    """Return the schema of a text that is one of these names."""
+    """Return the schema of a text that must be one of these names."""
     return {**TEXT, "enum": list(names)}
 
 

@@ -1,4 +1,4 @@
-"""Mechanical checks of a text: words, script, quotes, damage, refusals."""
+"""Checks of a text by rules, without a model: words, script, quotes, damage, refusals."""
 
 from __future__ import annotations
 
@@ -62,13 +62,15 @@ def remove_quotes(text: str) -> str:
 
 
 def damage_reason(text: str) -> str:
-    """Return a description of a text's damage, such as from a high temperature; empty if there is none.
+    """Return a description of a text's damage. Empty if there is none.
+
+    An example of damage is repetition, which models produce at a high temperature.
 
     >>> damage_reason("Add a red red red kite."), damage_reason("Add a red kite.")
     ('something is repeated over and over', '')
     """
     if _BROKEN_CHARACTER.search(text):
-        return "it holds signs that stand for no letter"
+        return "it contains invisible or damaged characters"
     bare = remove_quotes(text)
     if _OVERLONG_WORD.search(bare):
         return f"a word is longer than {_MAX_WORD_CHARS} letters"
@@ -77,7 +79,7 @@ def damage_reason(text: str) -> str:
 
 def leftover_markup_reason(text: str) -> str:
     """Return a description of leftover markup in a text; empty if there is none."""
-    return "it holds marks of a format (JSON, HTML, Markdown)" if _LEFTOVER_MARKUP.search(text) else ""
+    return "it contains markup (JSON, HTML, Markdown)" if _LEFTOVER_MARKUP.search(text) else ""
 
 
 def is_refusal(reply: str) -> bool:

@@ -1,4 +1,4 @@
-"""Requests for written instructions, and parsing of such instructions in any format."""
+"""Wording that asks a model to write an instruction, and parsing of the reply in any format."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from creval.parsing.written_questions import WRITTEN_FIELDS
 
 
 class WrittenInstruction(NamedTuple):
-    """An instruction by a model, with the dimension and attributes that the model gave for it."""
+    """An instruction that a model wrote, with the dimension and attributes that the model named."""
 
     text: str
     dimension: str = ""
@@ -48,7 +48,7 @@ def dimension_reply_format(dimensions: Sequence[str]) -> ReplyFormat:
 
 
 def match_one_of(text: str, names: Sequence[str]) -> str | None:
-    """Return the name that occurs in a reply; None if there is none, or more than one."""
+    """Return the one of these names that occurs in a reply. None if no name or more than one occurs."""
     said = normalise_text(text[: 10 * MAX_TEXT_CHARS])
     found = [name for name in names if normalise_text(name) in said]
     return found[0] if len(found) == 1 else None
@@ -61,7 +61,7 @@ _HIGHLIGHTED = re.compile(r"\s*(?:[\"“「『>]|\*\*|__)[\s\S]+?(?:[\"”」』
 
 
 def parse_instruction(text: str) -> WrittenInstruction | None:
-    """Return the one instruction in a reply; None if there is none, or more than one."""
+    """Return the instruction in a reply. None if the reply contains no instruction, or more than one."""
     found = [made for value in iter_json_objects(text) for made in _iter_instructions(value, 0)]
     if not found:
         found = _labelled_instructions(text)
@@ -100,7 +100,7 @@ def _parse_attributes(value: object) -> tuple[str, ...]:
 
 
 def _strip_quotes(text: str) -> str:
-    """Remove surrounding quotes, a leading number, or an unmatched quote."""
+    """Remove a leading list number, and quotes around the text or on one side of it."""
     words = _LIST_NUMBER.sub("", strip_markup(text)[:MAX_TEXT_CHARS])
     for opening, closing in ('""', "“”", "「」"):
         inner = words.rstrip(",").removeprefix(opening).removesuffix(closing)
@@ -110,7 +110,7 @@ def _strip_quotes(text: str) -> str:
 
 
 def _labelled_instructions(text: str) -> list[WrittenInstruction]:
-    """Parse the texts after `Instruction:`, or on the line below it."""
+    """Parse instructions that follow the label `Instruction:` on the same line or the next."""
     found: list[WrittenInstruction] = []
     dimension, waiting = "", False
     attributes: tuple[str, ...] = ()
@@ -130,7 +130,10 @@ def _labelled_instructions(text: str) -> list[WrittenInstruction]:
 
 
 def _candidate_paragraphs(text: str) -> Sequence[str]:
-    """Return the paragraphs that may be an instruction: highlighted ones, or all that do not introduce another."""
+    """Return the paragraphs that may be an instruction: the highlighted ones if there are any, or else all.
+
+    Paragraphs that introduce another text, contain JSON or state a number of words are excluded.
+    """
     parts = [part.strip() for part in re.split(r"\n\s*\n", _FENCE.sub("", text[: 10 * MAX_TEXT_CHARS]))]
     parts = [part for part in parts if part and not part.endswith((":", "：")) and "{" not in part]
     parts = [part for part in parts if not _WORD_COUNT.match(part)]

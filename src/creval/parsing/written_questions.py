@@ -1,7 +1,7 @@
-"""Requests for written questions, and parsing of such questions in any format.
+"""Wording that asks a model to write questions, and parsing of the reply in any format.
 
-Nothing is guessed, and ambiguous text is skipped. The wording of the request is in the same module as the parser, so
-that they cannot drift apart.
+Nothing is guessed, and ambiguous text is skipped. The wording and the parser are in the same module, so that they stay
+consistent.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _YES_NO = get_scale("yes/no")
 
 
 class WrittenQuestion(NamedTuple):
-    """A question by a model. `answer` is Yes or No; any other answer is the model's text."""
+    """A question that a model wrote. `answer` is Yes, No, or the model's text if it is neither."""
 
     text: str
     answer: str | None = None
@@ -31,7 +31,7 @@ class WrittenQuestion(NamedTuple):
 
 
 def question_reply_format(metric: str) -> ReplyFormat:
-    """Return the reply format of questions for a metric."""
+    """Return the reply format that asks for questions for a metric."""
     weight = "its weight, 1, 2 or 3" if metric == "VC" else "the weight 1"
     entry = {"reason": "...", "question": "...?", "answer": "Yes", "weight": 1}
     example = json.dumps({"metric": metric, "questions": [entry]})
@@ -172,7 +172,7 @@ _TAIL_PART = re.compile(r"(?:([^\W\d_]+(?: [^\W\d_]+)?)[\s*_]{0,20}[:：=]?\s*)?
 
 @dataclass
 class _QuestionDraft:
-    """A question that is being parsed from lines; `unlabelled` if its line had no label."""
+    """A question that is being parsed from lines. `unlabelled`: its line had no label."""
 
     text: str
     answer: str | None
@@ -193,7 +193,7 @@ _JSON_LINE = re.compile(r'\s*"(\w{1,40})"\s*:\s*("(?:[^"\\]|\\.)*")\s*(?:,\s*)?'
 
 
 def _json_line_as_text(line: str) -> str:
-    """Return a line of malformed JSON that contains a complete field as `key: value`; other lines unchanged."""
+    """Return a line of malformed JSON with a complete field as `key: value`. Return other lines unchanged."""
     match = _JSON_LINE.fullmatch(line)
     if match is None:
         return line
@@ -261,7 +261,7 @@ def _line_questions(text: str) -> list[WrittenQuestion]:
 
 
 def _split_question(line: str) -> tuple[str, str | None, float | None] | None:
-    """Split a line into a question, its answer and its weight; None if it contains anything else after the question."""
+    """Split a line into a question, its answer and its weight. None if other text follows the question."""
     end = max(line.rfind("?"), line.rfind("？"))
     if end < 1 or end > MAX_TEXT_CHARS:
         return None
@@ -271,7 +271,7 @@ def _split_question(line: str) -> tuple[str, str | None, float | None] | None:
 
 
 def _parse_tail(text: str) -> tuple[str | None, float | None] | None:
-    """Return the answer and the weight after a question; None if there is any other text."""
+    """Return the answer and the weight in the text after a question. None if it contains anything else."""
     if len(text) > 200:
         return None
     answer: str | None = None

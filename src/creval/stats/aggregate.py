@@ -1,6 +1,7 @@
 """Aggregation from samples to groups: means of samples, means of groups, and the composite.
 
-One function computes the scores themselves and every resample of them, because means depend only on weighted sums.
+The scores and all bootstrap resamples are computed by the same function: a resample only changes how often each
+sample counts in the weighted sums.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from creval.stats.score_table import Floats, Integers, ScoreTable, add_composite
 
 
 def build_strata(table: ScoreTable) -> list[Integers]:
-    """Return indices of samples, split so that every group of the schema is a union of strata."""
+    """Return strata (arrays of indices of samples), so that every group of the schema is a union of strata."""
     keys = np.stack([*table.groups.values(), np.zeros(len(table.samples), dtype=np.int64)])
     _, part = np.unique(keys, axis=1, return_inverse=True)
     part = part.reshape(-1)
@@ -25,12 +26,16 @@ def aggregate(table: ScoreTable, strata: Sequence[Integers], counts: Floats) -> 
     """Return the values of each level, with samples weighted by `counts` (axes draw, sample).
 
     The result has, for each level, the axes draw, group, model, column: the metrics and the composite. A group has
-    no value (NaN) for a model that supports none of its samples; otherwise unsupported samples count, too.
+    no value (NaN) for a model that supports none of its samples; if it supports any of
+    them, its unsupported samples count, too.
     """
     here = ~np.isnan(table.values)
     sums = _stratum_sums(np.where(here, table.values, 0.0), strata, counts)
     sizes = _stratum_sums(here.astype(np.float64), strata, counts)
-    values = {name: _sub_score_means(counts, part.sums, part.counts) for name, part in table.sub_scores.items()}
+    values = {
+        name: _sub_score_means(counts[:, part.samples], part.sums, part.counts)
+        for name, part in table.sub_scores.items()
+    }
     drawn = np.stack([counts[:, part].sum(axis=1) for part in strata], axis=1)
     found = _level_values(table, strata, drawn, sums, sizes, values)
     earned = table.supported
@@ -71,7 +76,7 @@ def _strata_in_group(table: ScoreTable, level: Level, group: int, strata: Sequen
 def _sub_score_means(counts: Floats, sums: Floats, sizes: Floats) -> Floats:
     """Return the means of sub-scores, with the axes draw, group, model and metric."""
     models, samples, groups, metrics = sums.shape
-    flat = (source.transpose(1, 2, 0, 3).reshape(samples, -1) for source in (sums, sizes))
+    flat = (source.transpose(1, 2, 0, 3).reshape(samples, groups * models * metrics) for source in (sums, sizes))
     return divide(*((counts @ source).reshape(len(counts), groups, models, metrics) for source in flat))
 
 
@@ -101,7 +106,10 @@ def _level_values(
 
 
 def _draw_frequency(table: ScoreTable, level: Level, strata: Sequence[Integers], drawn: Floats) -> Floats:
-    """Return how often each group was drawn: once, unless its samples are drawn together with those of other groups."""
+    """Return how often each group was drawn.
+
+    This is 1 unless a bootstrap stratum contains samples of several groups.
+    """
     found = np.ones((len(drawn), len(level.groups)))
     for group in range(len(level.groups)):
         inside = _strata_in_group(table, level, group, strata)
@@ -158,7 +166,7 @@ def _group_stratum_weights(
 
 
 def nan_mean(values: Floats, axis: int) -> Floats:
-    """Return the mean over an axis, ignoring NaN; NaN without values."""
+    """Return the mean over an axis, ignoring NaN. NaN if there are no values."""
     here = ~np.isnan(values)
     return divide(np.where(here, values, 0.0).sum(axis=axis), here.sum(axis=axis))
 

@@ -30,9 +30,9 @@ OptionalInterval = tuple[float | None, float | None]
 class Agreement(NamedTuple):
     """Measures of agreement.
 
-    `items` is the number of items with two or more answers, `percent` the share of equal pairs of answers.
-    `cohen` is the mean over pairs of voices, `fleiss` is over the items that all voices rated. The
-    ends are those of 95 % intervals, if intervals were requested.
+    `items` is the number of items with two or more answers. `percent` is the share of equal pairs of answers. `cohen`
+    is the mean of Cohen's kappa over pairs of voices. `fleiss` is Fleiss' kappa over the items that all voices rated.
+    `alpha` is Krippendorff's alpha. `percent_ends` and `alpha_ends` are the ends of 95 % intervals, if requested.
     """
 
     items: int
@@ -47,7 +47,7 @@ class Agreement(NamedTuple):
 def compute_agreement(
     answers: Floats, distance: str = "nominal", clusters: Integers | None = None, resamples: int = 2_000, seed: int = 0
 ) -> Agreement:
-    """Measure the agreement of voices with a `distance` between answers. With `clusters` of items, add intervals."""
+    """Measure the agreement of voices with a `distance` between answers. If `clusters` is given, add intervals."""
     rated = (~np.isnan(answers)).sum(axis=1)
     pairs = [(answers[:, first], answers[:, second]) for first in range(answers.shape[1]) for second in range(first)]
     kappas = [kappa for pair in pairs if (kappa := cohen_kappa(*pair)) is not None]
@@ -91,7 +91,7 @@ def agreement_by_group(
 def _bootstrap_intervals(
     answers: Floats, distance: str, clusters: Integers, resamples: int, seed: int
 ) -> tuple[OptionalInterval, OptionalInterval]:
-    """Return the bootstrap intervals of percent and alpha, which are functions of sums over clusters."""
+    """Return the bootstrap intervals of percent and alpha. Clusters are resampled."""
     counts, values = _answer_counts(answers)
     rated = counts.sum(axis=1)
     counts, answers, clusters = counts[rated > 1], answers[rated > 1], clusters[rated > 1]
@@ -165,7 +165,7 @@ def fleiss_kappa(answers: Floats) -> float | None:
 def kappa_interval(answers: Floats, clusters: Integers, resamples: int = 2_000, seed: int = 0) -> OptionalInterval:
     """Return the ends of the 95 % interval of kappa over the items that all voices rated.
 
-    It is Cohen's for two voices and Fleiss' for more. Items of a cluster are drawn together.
+    Kappa is Cohen's for two voices and Fleiss' for more. The items of a cluster are drawn together.
     """
     rated = ~np.isnan(answers).any(axis=1)
     answers, clusters = answers[rated], clusters[rated]
@@ -209,7 +209,7 @@ def krippendorff_alpha(answers: Floats, distance: str = "nominal") -> float | No
 def interval_alpha(answers: Floats, counts: Floats) -> Floats:
     """Return Krippendorff's alpha for interval data, with items weighted by `counts`; NaN if all answers are equal.
 
-    Alpha is 1 minus the ratio of the variation within items to that between all answers. `counts` has the axes
+    Alpha is 1 minus the ratio of the variation within items to the variation between all answers. `counts` has the axes
     draw, item.
     """
     sizes = (~np.isnan(answers)).sum(axis=1).astype(np.float64)
@@ -260,7 +260,7 @@ DISTANCE_NAMES = (*DISTANCES, "interval")
 
 @dataclass(frozen=True)
 class AgreementItem:
-    """One rated item. `is_nominal` if its answers have no order, such as yes and no."""
+    """One rated item. `is_nominal` is True if its answers have no order, such as yes and no."""
 
     sample: str
     metric: str
@@ -272,7 +272,7 @@ class AgreementItem:
 class AnswerTable:
     """Answers of each voice to each item; axes item, voice.
 
-    `reworded` counts questions that were left out because the voices were asked different texts.
+    `reworded` counts questions that were left out because their text was not the same for all voices.
     """
 
     items: tuple[AgreementItem, ...]
@@ -282,7 +282,7 @@ class AnswerTable:
 
     @property
     def default_distance(self) -> str:
-        """The distance to use if none is given: nominal if all items are, otherwise interval."""
+        """The distance to use if none is given: nominal if all items are nominal, otherwise interval."""
         return "nominal" if all(item.is_nominal for item in self.items) else "interval"
 
     def select_items(self, chosen: NDArray[np.bool_]) -> AnswerTable:

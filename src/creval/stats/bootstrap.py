@@ -15,8 +15,8 @@ _BATCH_SIZE = 1000  # resamples in memory at a time
 def resample_counts(strata: Sequence[Integers], resamples: int, seed: int) -> Iterator[Floats]:
     """Yield the weight of each sample in resamples, in batches; axes draw, sample.
 
-    From a stratum of n samples, n - 1 are drawn and weighted by n / (n - 1). This makes the variance of a mean
-    unbiased (Rao and Wu, 1988).
+    From a stratum of n samples, n - 1 are drawn with replacement and weighted by n / (n - 1). This makes the variance
+    of a mean unbiased (Rao and Wu, 1988).
     """
     generator = np.random.default_rng(seed)
     for start in range(0, resamples, _BATCH_SIZE):
@@ -35,7 +35,7 @@ def _draw_counts(generator: np.random.Generator, size: int, draws: int) -> Float
 
 
 def pool_small_strata(strata: Sequence[Integers], parents: Sequence[object] = ()) -> list[Integers]:
-    """Merge strata of one sample, whose resamples never vary: first those with the same parent, then the rest."""
+    """Merge strata of one sample, because their resamples never vary: first within each parent, then the rest."""
     by_owner: dict[object, list[Integers]] = {}
     for part, owner in zip(strata, parents or [None] * len(strata), strict=True):
         by_owner.setdefault(owner, []).append(part)
@@ -54,7 +54,7 @@ def _merge_singletons(strata: Sequence[Integers]) -> list[Integers]:
 
 
 def cluster_strata(strata: Sequence[Integers], clusters: Integers) -> list[Integers]:
-    """Return strata of clusters: clusters whose samples lie in the same strata of samples."""
+    """Return strata of clusters. Clusters are in one stratum if their samples lie in the same strata of samples."""
     part_of = np.empty(len(clusters), dtype=np.int64)
     for number, part in enumerate(strata):
         part_of[part] = number
@@ -82,7 +82,7 @@ def bootstrap_tables(tables: Sequence[ScoreTable], resamples: int, seed: int) ->
 
 
 def _parent_groups(table: ScoreTable, strata: Sequence[Integers]) -> list[tuple[tuple[int, ...], ...]]:
-    """Return, for each stratum of clusters, its samples' groups in the levels that other levels are means of."""
+    """Return, for each stratum of clusters, the groups of its samples in levels over which another level averages."""
     of = {level.mean_of for level in table.schema.levels if level.mean_of in table.groups}
     groups = [table.groups[name].tolist() for name in sorted(filter(None, of))]
     inside: dict[int, list[tuple[int, ...]]] = {}

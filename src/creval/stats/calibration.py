@@ -28,8 +28,8 @@ class KnownAnswer(NamedTuple):
 class JudgeRates:
     """Sensitivity (share of true statements affirmed) and specificity (share of false statements denied).
 
-    `answer_count` is the number of answers. The totals of the rates are effective sample sizes: smaller than the
-    number of answers if answers about one image are correlated.
+    `answer_count` is the number of answers. The totals of the two rates are effective sample sizes: they are smaller
+    than the number of answers if answers about one image are correlated.
     """
 
     sensitivity: Proportion
@@ -43,12 +43,12 @@ class JudgeRates:
 
     @property
     def yes_bias(self) -> Estimate:
-        """The excess of yes answers if yes and no are equally often true."""
+        """The share of yes answers minus 50 %, if yes and no are equally often true."""
         return _combine_rates(self.sensitivity, self.specificity, -1)
 
 
 def _combine_rates(first: Proportion, second: Proportion, sign: int) -> Estimate:
-    """Return half the sum or difference of two rates, with Newcombe's interval (variance estimates recovery)."""
+    """Return half the sum or difference of two rates, with Newcombe's interval (recovery of variance estimates)."""
     if not first.total or not second.total:
         return NO_ESTIMATE
     one, two = first.hits / first.total, second.hits / second.total
@@ -69,7 +69,7 @@ def compute_judge_rates(answers: Sequence[KnownAnswer]) -> JudgeRates:
 
 
 def _clustered_rate(answers: Iterable[tuple[str, bool]]) -> Proportion:
-    """Return a share whose total is divided by the design effect of answers clustered by image."""
+    """Return a share of correct answers. Its counts are divided by the design effect of clustering by image."""
     hits, sizes = Counter[str](), Counter[str]()
     for unit, good in answers:
         hits[unit] += good
@@ -84,7 +84,7 @@ def _clustered_rate(answers: Iterable[tuple[str, bool]]) -> Proportion:
 
 
 class AnswerFlips(NamedTuple):
-    """Number of changed answers, to yes and to no, of a total."""
+    """Numbers of answers that changed to yes and to no, and the number of all compared answers."""
 
     to_yes: int
     to_no: int
@@ -101,13 +101,13 @@ class AnswerFlips(NamedTuple):
 
     @property
     def is_decided(self) -> bool:
-        """True if significantly more answers changed in one direction (McNemar's test at 1 %)."""
+        """True if significantly more answers changed in one direction than in the other (McNemar's test at 1 %)."""
         both = self.to_yes + self.to_no
         return both > 0 and (self.to_yes - self.to_no) ** 2 / both > _CHI_SQUARE_99
 
 
 def answer_flips(first: Mapping[Any, KnownAnswer], second: Mapping[Any, KnownAnswer]) -> AnswerFlips:
-    """Count the changed answers to the questions that both have."""
+    """Count the answers that differ, among the questions that are in both mappings."""
     shared = [(first[key].answer, second[key].answer) for key in first.keys() & second.keys()]
     return AnswerFlips(
         sum(not one and other for one, other in shared), sum(one and not other for one, other in shared), len(shared)

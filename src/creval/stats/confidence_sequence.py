@@ -1,11 +1,12 @@
 """Confidence sequences of paired differences: intervals that stay valid if they are checked after every sample.
 
-Samples come in random order within strata. The weighted difference of two models' means has the variance
-`v = sum(share² (1 - seen / size) s² / seen)`. The factor in brackets is the finite-population correction; it applies
-only if the claim is about the benchmark's own samples. However samples are spread over strata, the error of the mean
-divided by `v` behaves like a Brownian motion at the time `1 / v` (its covariance at two looks is the variance at the
-later one). For that, Robbins and Siegmund (1970) give a boundary that is crossed with exactly the chosen probability
-at any time after a first look:
+Within each stratum, samples come in random order. The weighted difference of two models' means has the variance
+`v = sum(share² (1 - seen / size) s² / seen)`. The factor in brackets is the finite-population correction. It applies
+only if the claim is about the benchmark's own samples.
+
+However the samples are spread over strata, the error of the mean divided by `v` behaves like a Brownian motion at the
+time `1 / v` (the covariance of two looks is the variance at the later one). For a Brownian motion, Robbins and Siegmund
+(1970) give a boundary. The probability that it is ever crossed after a first look is exactly the chosen one:
 
     |error| < sqrt(v (a² + log(time / first time))),    1 - Φ(a) + a φ(a) = risk on one side.
 
@@ -13,7 +14,7 @@ The result is asymptotic: it assumes a nearly normal mean. Therefore:
 
 - there is no look before `MIN_SAMPLES` samples,
 - the boundary is widened by the ratio of Student's quantile to the normal one,
-- the variance is at least that of a set with one sample half the range away from the others.
+- the variance is at least that of a set in which one sample is half the range away from the other samples.
 """
 
 from __future__ import annotations
@@ -41,7 +42,10 @@ StratumWeights = Callable[[Floats], Floats]
 
 
 class DifferenceBounds(NamedTuple):
-    """First minus second model, and the radius of its bounds (infinite if too early); axes run, first, second."""
+    """Differences (first minus second model) and the radius of their bounds.
+
+    The radius is infinite if there are too few samples for a bound yet. The axes are run, first, second.
+    """
 
     value: Floats
     radius: Floats
@@ -58,10 +62,10 @@ class DifferenceBounds(NamedTuple):
 class ConfidenceSequence:
     """Differences between all pairs of models, updated sample by sample.
 
-    Several runs (orders of the samples, or simulated sets) are computed in parallel, on the first axis. `sizes` is the
-    number of samples of each stratum; `stratum_weights` computes the strata's weights from such sizes (last axis).
-    `value_range` is the range of the values. With `finite_population` the differences are those on exactly these
-    samples, otherwise in the population that they were drawn from.
+    Several runs are computed in parallel, on the first axis. A run is one order of the samples, or one simulated set of
+    samples. `sizes` is the number of samples of each stratum. `stratum_weights` computes the weights of strata from
+    their sizes (last axis). `value_range` is the range of the values. With `finite_population` the differences are
+    those on exactly these samples, otherwise those in the population from which the samples were drawn.
     """
 
     def __init__(
@@ -85,7 +89,10 @@ class ConfidenceSequence:
         self._runs = np.arange(runs)
 
     def add(self, stratum: Integers, values: Floats, active: Booleans) -> None:
-        """Add a sample to each run: its stratum, and each model's value. NaN removes it from the model's pairs."""
+        """Add a sample to each run: its stratum, and each model's value.
+
+        If a model's value is NaN, the sample does not count for the pairs with this model.
+        """
         gap = values[:, self._first] - values[:, self._second]
         live = active[:, self._first] & active[:, self._second]
         here = live & ~np.isnan(gap)
@@ -97,7 +104,10 @@ class ConfidenceSequence:
         self._squares[at] += gap * gap
 
     def bounds(self, alpha: Floats) -> DifferenceBounds:
-        """Return all differences. Each ever crosses its bound on one side with a risk of at most `alpha` (axis run)."""
+        """Return all differences, with bounds.
+
+        The risk that a true difference is ever beyond its bound on one side is at most `alpha` (axis run).
+        """
         seen, sizes = self._counts, self._sizes
         some = np.maximum(seen, 1.0)
         mean = self._sums / some
@@ -127,7 +137,7 @@ class ConfidenceSequence:
         return self._pair_matrix((share * mean).sum(axis=-1), off)
 
     def _pair_matrix(self, value: Floats, radius: Floats) -> DifferenceBounds:
-        """Return values of pairs as matrices, each pair in both directions."""
+        """Return the values of pairs as matrices that contain each pair in both directions."""
         shape = (len(value), self.models, self.models)
         values, offs = np.zeros(shape), np.zeros(shape)
         values[:, self._first, self._second] = value

@@ -36,7 +36,10 @@ def _centre(values: Floats, weights: Floats) -> Floats:
 
 
 def spearman(x: Floats, y: Floats, counts: Floats) -> Floats:
-    """Return Spearman's correlation: Pearson's of the ranks. Equal values get the mean of their ranks."""
+    """Return Spearman's correlation, which is Pearson's correlation of ranks.
+
+    Equal values get the mean of their ranks.
+    """
     return pearson(_ranks(x, counts), _ranks(y, counts), counts)
 
 
@@ -49,7 +52,7 @@ def _ranks(values: Floats, counts: Floats) -> Floats:
 
 
 def sum_columns(counts: Floats, place: Integers) -> Floats:
-    """Return sums of the columns with the same `place`, in the order of places."""
+    """Return the sums of the columns with the same `place`, ordered by place."""
     order = np.argsort(place, kind="stable")
     starts = np.flatnonzero(np.diff(place[order], prepend=-1))
     sums: Floats = np.add.reduceat(counts[:, order], starts, axis=1)
@@ -69,7 +72,10 @@ def kendall(x: Floats, y: Floats, counts: Floats) -> Floats:
 
 
 def rowwise_kendall(rows: Floats, others: Floats) -> Floats:
-    """Return Kendall's tau-b of each row with the same row of `others`, or with its only row; NaN if constant."""
+    """Return Kendall's tau-b of each row with the same row of `others`, or with the only row of `others`.
+
+    NaN if one of the two rows is constant.
+    """
     first, second = np.triu_indices(rows.shape[1], 1)
     signs = [np.sign(np.round(of[:, first] - of[:, second], 9)) for of in (rows, others)]
     untied = [np.abs(of).sum(axis=1) for of in signs]
@@ -86,7 +92,7 @@ def fisher_z(correlations: Floats) -> Floats:
 
 
 def correlation_interval(value: float, draws: Floats, samples: int) -> tuple[float, float]:
-    """Return the 95 % interval from the draws' spread of Fisher's z; NaN if value is perfect or most draws are NaN."""
+    """Return the 95 % interval from the spread of Fisher's z over draws. NaN if `value` is ±1 or most draws are NaN."""
     there = draws[~np.isnan(draws)]
     if not abs(value) < PERFECT_CORRELATION or 2 * len(there) < len(draws):
         return np.nan, np.nan

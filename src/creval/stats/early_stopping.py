@@ -22,10 +22,10 @@ SETTLED, WITHIN_MARGIN, OUT_OF_SAMPLES, NOT_FINISHED = "settled", "within the ma
 
 @dataclass(frozen=True)
 class ModelStanding:
-    """State of one model: its samples, the answers used, and its score on them.
+    """State of one model: the numbers of its samples and of the answers used, and its score on these samples.
 
-    The difference is to the leader, on the samples of both. Its bounds stay valid if they are checked after every
-    sample; they are None if it is too early.
+    `difference` is this model minus the leading model, on the samples that both have. Its bounds `low` and `high` stay
+    valid if they are checked after every sample. They are None if there are too few samples yet.
     """
 
     model: str
@@ -42,9 +42,9 @@ class ModelStanding:
 class StoppingOutcome:
     """Outcome of a sequential test.
 
-    `undecided` are the models whose answers would still be needed, best first; `ranking` are all models, best first.
-    For the question `ranking`, `open_pairs` are the pairs whose order is open and `equal_pairs` those within the
-    margin.
+    `undecided` are the models whose answers would still be needed, best first. `ranking` are all models, best first.
+    For the question `ranking`, `open_pairs` are the pairs whose order is not decided, and `equal_pairs` the pairs that
+    differ by less than the margin.
     """
 
     rule: StoppingRule
@@ -91,8 +91,8 @@ class StoppingOutcome:
 class SequentialTest:
     """Test that decides after each sample which models' answers are still needed.
 
-    `tags` are those of all samples in their order, which is random within each stratum. The strata are the groups of
-    the finest level.
+    `tags` are the tags of all samples, in the order in which the samples are added. This order must be random within
+    each stratum. The strata are the groups of the finest level.
     """
 
     def __init__(
@@ -125,7 +125,10 @@ class SequentialTest:
         return tuple(name for name, on in zip(self.models, self._elimination.active[0], strict=True) if on)
 
     def add(self, values: Floats, answers: Integers) -> None:
-        """Add a sample: each model's value or NaN, and its number of answers. Models no longer needed are ignored."""
+        """Add a sample: each model's value or NaN, and its number of answers.
+
+        Models whose answers are no longer needed are ignored.
+        """
         on = self._elimination.active[0] & ~self._elimination.settled[0]
         self._values[on, self.samples_added] = values[on]
         self._sample_counts += on & ~np.isnan(values)
@@ -135,7 +138,7 @@ class SequentialTest:
         self.samples_added += 1
 
     def outcome(self, answers_total: int) -> StoppingOutcome:
-        """Return the current outcome. `answers_total` is the number of answers that all samples of all models take."""
+        """Return the current outcome. `answers_total` is the number of answers for all samples of all models."""
         race, active = self._elimination, self._elimination.active[0]
         value, off = self._direction * race.bounds.value[0], race.bounds.radius[0]
         wins = (self._direction * value > 0).sum(axis=1)
@@ -206,7 +209,7 @@ class SequentialTest:
         return sure | np.eye(len(self.models), dtype=np.bool_)
 
     def _score(self, at: int) -> float | None:
-        """Return the score on the samples so far, with strata weighted as in the whole benchmark."""
+        """Return a model's score on its samples so far, with strata weighted as in the whole benchmark."""
         here = ~np.isnan(self._values[at])
         sizes = np.bincount(self._stratum_of_sample, minlength=1)
         seen = np.bincount(self._stratum_of_sample[here], minlength=len(sizes))

@@ -1,4 +1,4 @@
-"""Sequential elimination of models: the rule on arrays, without names or files."""
+"""Sequential elimination of models, computed on arrays of values."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ QUESTIONS = (BEST, RANKING)
 
 @dataclass(frozen=True)
 class StoppingRule:
-    """Question to decide, the risk `alpha` of a wrong decision, and the `margin` in points within which models tie."""
+    """Question to decide, the risk `alpha` of a wrong decision, and the `margin` in points. Closer models are tied."""
 
     question: str = BEST
     alpha: float = 0.05
@@ -31,20 +31,21 @@ class StoppingRule:
 
 
 class Elimination:
-    """Sequential comparison of models until the question is settled, in several runs in parallel.
+    """Sequential comparison of models until the question is settled. Several runs are computed in parallel.
 
-    `active` (axes run, model) are the models whose answers are still needed; `settled` are the finished runs;
-    `beaten` are the models that were significantly worse than another when they were dropped. `bounds` are the
-    differences of each pair when both models were last active.
+    A run is one order of the samples, or one simulated set of samples. `active` (axes run, model) are the models whose
+    answers are still needed; `settled` are the finished runs; `beaten` are the models that were significantly worse
+    than another when they were dropped. `bounds` are the differences of each pair when both models were last active.
 
     `best`: a model is dropped when another is significantly better. A set of models is dropped when every model that
     stays is significantly not worse by the margin than any of the set. The last model is the best. With K active
     models, each side of each pair has the risk alpha / (K (K - 1)), which bounds the risk of dropping one of two equal
-    models. Only comparisons with the true best model can eliminate it. In whatever fixed order the others leave, these
-    risks add up to alpha (1/2 + 1/6 + ... + 1 / (K (K - 1))) < alpha.
+    models. Only comparisons with the true best model can eliminate it. Whatever the fixed order in which the other
+    models are dropped, these risks add up to alpha (1/2 + 1/6 + ... + 1 / (K (K - 1))) < alpha.
 
     `ranking`: a pair is settled when its order is significant, or when the two significantly differ by less than the
-    margin. A model is dropped when all its pairs are settled. All pairs share alpha to the end.
+    margin. A model is dropped when all its pairs are settled. Alpha is divided among all pairs, and stays so to the
+    end.
 
     With a margin, the claim is about all samples of the benchmark, drawn without replacement. Without a margin, it is
     about the population of such samples: on exactly these samples, the last one would settle every tie.
@@ -76,7 +77,7 @@ class Elimination:
         self.bounds = DifferenceBounds(*(np.full((runs, models, models), v) for v in (0.0, np.inf)))
 
     def add(self, stratum: Integers, values: Floats) -> None:
-        """Add a sample to every run that is not settled, and drop models or settle pairs."""
+        """Add a sample to every run that is not settled. Then drop models, or settle pairs."""
         going = ~self.settled[:, None]
         self._sequence.add(stratum, values, self.active & going)
         found = self._sequence.bounds(self._alpha_per_side())
@@ -89,7 +90,7 @@ class Elimination:
             self._settle_pairs()
 
     def _alpha_per_side(self) -> Floats:
-        """Return the risk of each one-sided comparison, by run."""
+        """Return the risk alpha of each one-sided comparison, by run."""
         several = self.active.sum(axis=1) if self.rule.question == BEST else self.models
         sides = np.maximum(several * (several - 1), 2)
         return np.broadcast_to(self.rule.alpha / sides, len(self.active)).astype(np.float64)
@@ -103,7 +104,7 @@ class Elimination:
         self.settled |= self.active.sum(axis=1) == 1
 
     def _within_margin(self, both: Booleans) -> Booleans:
-        """Return the largest set of models such that every other is significantly not worse by the margin."""
+        """Return the largest set of models to drop: every other model is significantly not worse by the margin."""
         ahead = np.where(both, self.bounds.value, 0.0).sum(axis=2)
         order = np.argsort(np.where(self.active, -ahead, np.inf), axis=1, kind="stable")
         place = np.argsort(order, axis=1, kind="stable")

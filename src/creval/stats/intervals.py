@@ -59,7 +59,7 @@ def cluster_sums(values: Floats, clusters: Integers | Sequence[str]) -> Floats:
 
 
 def clustered_mean(values: Floats, clusters: Sequence[str]) -> Estimate:
-    """Return a mean with Student's interval, clustered. No interval with fewer than five clusters."""
+    """Return a mean with Student's interval for clustered values. No interval with fewer than five clusters."""
     if not len(values):
         return NO_ESTIMATE
     middle = float(values.mean())
@@ -95,7 +95,10 @@ def student_quantile(degrees_of_freedom: float) -> float:
 
 
 def student_from_normal(z: T, degrees_of_freedom: T) -> T:
-    """Expand Student's quantile around the normal one, z (Fisher and Cornish, 1960): to 1e-6 from 20 degrees on."""
+    """Return Student's quantile by expansion around the normal quantile `z` (Fisher and Cornish, 1960).
+
+    The error is at most 1e-6 from 20 degrees of freedom on.
+    """
     terms = (
         z,
         (z**3 + z) / 4,
@@ -112,7 +115,7 @@ def student_from_normal(z: T, degrees_of_freedom: T) -> T:
 def clustered_proportion(hits: Floats, clusters: Integers) -> Estimate:
     """Return a share of hits (1), misses (0) and ties (0.5) with Wilson's interval, which is valid at 0 and 1 too.
 
-    Values are clustered, so that many comparisons of few samples do not narrow the interval.
+    The interval is for clustered values, so that many comparisons of few samples do not narrow it.
     """
     if not len(hits):
         return NO_ESTIMATE
@@ -133,7 +136,10 @@ Z_975 = 1.959963984540054
 
 
 class Proportion(NamedTuple):
-    """Hits and total, with their share and its 95 % interval. Clustered answers have fractional numbers."""
+    """Hits and total, with their share and its 95 % interval.
+
+    Hits and total of clustered answers are not whole numbers.
+    """
 
     hits: float
     total: float

@@ -21,12 +21,15 @@ def check_missing_policy(missing: str, common: bool) -> None:
 
 
 def failed_statuses(missing: str) -> frozenset[EditStatus]:
-    """Return the statuses that count as failed: refused, failed and absent under `zero`, otherwise none."""
+    """Return the statuses that count as failed: refused, failed and absent if `missing` is `zero`, otherwise none."""
     return _FAILED_STATUSES if missing == ZERO else frozenset()
 
 
 def worst_scores(schema: ScoreSchema, scores: Mapping[str, Score], scored_metrics: Collection[str]) -> dict[str, Score]:
-    """Return the scores of a sample without an edit: the worst value of each of `scored_metrics` that has one."""
+    """Return the scores of a sample without an edit: the worst value in each of `scored_metrics`.
+
+    Other metrics, and metrics without a worst value, keep the given score.
+    """
     worst = {metric.name: metric.worst_value for metric in schema.metrics if metric.name in scored_metrics}
     return {name: _worst_if_scored(score, worst.get(name)) for name, score in scores.items()}
 
@@ -34,7 +37,7 @@ def worst_scores(schema: ScoreSchema, scores: Mapping[str, Score], scored_metric
 def worst_sub_scores(
     schema: ScoreSchema, sub_scores: Mapping[str, Sequence[SubScore]], scored_metrics: Collection[str]
 ) -> dict[str, list[SubScore]]:
-    """Return the scores of the parts of a sample without an edit, as in `worst_scores`."""
+    """Return the worst scores of the parts of a sample without an edit, as `worst_scores` does for the sample."""
     worst = {metric.name: metric.worst_value for metric in schema.metrics if metric.name in scored_metrics}
     return {
         level: [part._replace(score=_worst_if_scored(part.score, worst.get(part.metric))) for part in several]

@@ -23,8 +23,8 @@ _PAIRS_AT_ONCE = 200
 def p_values(blocks: Iterable[ScoreTable], seed: int = 0) -> list[float | None]:
     """Return the two-sided sign-flip p-value of each pair of `ScoreTable.select_pairs` in the ranking column.
 
-    The pairs may come in several tables. Samples of one cluster are flipped together. None if one of the two models has
-    no supported value in a metric of the column.
+    The pairs may come in several tables. Samples of one cluster are flipped together. The p-value is None if one of the
+    two models has no value of a supported sample in a metric of the column.
     """
     there: list[bool] = []
     sums = []
@@ -72,7 +72,10 @@ def _group_sample_weights(table: ScoreTable, level: str, group: int, present: ND
 
 
 def _sign_flip_p_values(cluster_sums: Floats, seed: int) -> Floats:
-    """Return the share of sign flips whose difference is at least as large as observed; axes cluster, pair."""
+    """Return, for each pair, the share of sign flips with a difference at least as large as observed.
+
+    `cluster_sums` has the axes cluster, pair.
+    """
     # The tolerance allows for rounding: sums in another order differ in their last digits.
     least = np.abs(cluster_sums.sum(axis=0)) * (1 - 1e-9) - 1e-12
     if len(cluster_sums) <= _MAX_EXHAUSTIVE:

@@ -22,7 +22,7 @@ def rank_ranges(models: Sequence[str], decided_pairs: Iterable[tuple[str, str]])
 
 
 def indistinguishable(models: Sequence[str], decided_pairs: Iterable[tuple[str, str]]) -> list[tuple[str, ...]]:
-    """Return the largest sets of neighbours, best first, in which no two models differ significantly.
+    """Return the largest sets of neighbours in the ranking in which no two models differ significantly, best first.
 
     >>> indistinguishable(["A", "B", "C"], [("A", "C")])
     [('A', 'B'), ('B', 'C')]

@@ -12,7 +12,7 @@ from creval.stats.score_table import Floats, ScoreTable
 
 
 def table_from_rows(rows: Sequence[ScoreRow], lower_is_better: Iterable[str] = ()) -> ScoreTable:
-    """Return the scores of a file as a table. Its first metric is the ranking column."""
+    """Return the scores of a file as a table. The file's first metric is the ranking column."""
     metrics, models, samples = (_number(getattr(row, name) for row in rows) for name in ("metric", "model", "sample"))
     values = np.full((len(models), len(samples), len(metrics)), np.nan)
     for row in rows:
@@ -44,7 +44,7 @@ def table_from_rows(rows: Sequence[ScoreRow], lower_is_better: Iterable[str] = (
 
 
 def _number(names: Iterable[str]) -> Mapping[str, int]:
-    """Return the index of each distinct name, in order."""
+    """Return the index of each distinct name, in the order of first occurrence."""
     found: dict[str, int] = {}
     for name in names:
         found.setdefault(name, len(found))

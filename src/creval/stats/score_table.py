@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,13 +22,14 @@ class ScoreTable:
     """Scores of each model on each sample.
 
     - `values`, `scored` and `total` have the axes model, sample, metric; a missing value is NaN.
-    - `groups` has, for each level that groups samples, the index of each sample's group, or -1.
-    - `unanswered` and `unasked` count, by model, the probes that got no answer, and those that were never asked.
-    - `unsupported` counts, by model, the samples that it cannot edit and that count in the score. They have a value
-      and a `total` of 0.
+    - `groups` has, for each level that groups samples, the index of each sample's group, or -1 if it
+      is in none.
+    - `unanswered` and `unasked` count, by model, the questions that got no answer, and those that
+      were never asked.
+    - `unsupported` counts, by model, the samples that it does not support. They have a value and a `total` of 0.
     - `sub_scores` has the levels that group parts of samples.
-    - `clusters` has the index of each sample's source. Samples of one source are not independent: they are
-      resampled together.
+    - `clusters` has an index for each sample that is the same for samples of one source image. These samples are not
+      independent, so they are resampled together.
     - `missing` is the policy for samples without an edit.
     - `sample_count_before_common`, if set, is the number of samples before the restriction to those that all models
       have a score for.
@@ -53,7 +54,7 @@ class ScoreTable:
 
     @property
     def supported(self) -> NDArray[np.bool_]:
-        """Mask of values of supported samples. Unsupported samples count in the score, but are no evidence."""
+        """Mask of the values of supported samples. Unsupported samples count in the score, but not as evidence."""
         found: NDArray[np.bool_] = ~np.isnan(self.values) & (self.total > 0)
         return found
 
@@ -97,17 +98,21 @@ class ScoreTable:
         inside: NDArray[np.bool_] = self.groups[level] == group
         return inside
 
-    def count_clusters(self, present: NDArray[np.bool_]) -> Integers:
-        """Count the clusters with a present sample. The count replaces the axis of samples, the last but one."""
-        order = np.argsort(self.clusters, kind="stable")
-        starts = np.flatnonzero(np.diff(self.clusters[order], prepend=-1))
+    def count_clusters(self, present: NDArray[np.bool_], samples: Integers | None = None) -> Integers:
+        """Count the clusters with a present sample. The count replaces the axis of samples (the second-last).
+
+        `samples` has the positions of the samples on this axis. The default is all samples.
+        """
+        clusters = self.clusters if samples is None else self.clusters[samples]
+        order = np.argsort(clusters, kind="stable")
+        starts = np.flatnonzero(np.diff(clusters[order], prepend=-1))
         found: Integers = np.logical_or.reduceat(present[..., order, :], starts, axis=-2).sum(axis=-2)
         return found
 
     def distinct_groups(self) -> dict[str, list[str]]:
-        """Return the groups of each level, without those that hold the same samples as another.
+        """Return the groups of each level, without groups that have the same samples as another group.
 
-        A group that is a single finer group stays only at the coarsest level.
+        Of groups at several levels with the same samples, only the one at the coarsest level stays.
         """
         coarsest = next((level.name for level in self.schema.levels if level.groups_samples), "")
         found: dict[str, list[str]] = {}
@@ -161,15 +166,20 @@ def add_composite(schema: ScoreSchema, values: Floats) -> Floats:
 
 @dataclass(frozen=True)
 class SubScoreTable:
-    """Sums, counts and probe counts of samples' parts, by group; axes model, sample, group, metric."""
+    """Scores of samples' parts, by group; axes model, sample, group, metric.
 
+    `sums` are sums of scores over a sample's parts in a group, and `counts` the numbers of parts with a score. `scored`
+    and `total` count probes. Only samples with parts are included: `samples` has their positions in the table.
+    """
+
+    samples: Integers
     sums: Floats
     counts: Floats
     scored: Integers
     total: Integers
 
     def select_models(self, models: Sequence[int]) -> SubScoreTable:
-        return SubScoreTable(*(getattr(self, f.name)[models] for f in fields(self)))
+        return replace(self, **{name: getattr(self, name)[models] for name in ("sums", "counts", "scored", "total")})
 
     def keep_shared_values(self, group_size: int) -> SubScoreTable:
         """Keep the parts that all models of a group have. Each `group_size` consecutive models form a group."""
@@ -197,18 +207,22 @@ class SubScoreBuilder:
             for level in schema.levels
             if level.groups_sub_scores
         }
-        shape = (len(models), len(samples))
-        self._arrays = {name: np.zeros((4, *shape, len(groups), len(metrics))) for name, groups in self._groups.items()}
-        self._draws = np.zeros(shape)
+        self._shape = (len(models), len(metrics))
+        # By level and sample, because few samples may have parts; axes sums to total, model, group, metric.
+        self._arrays: dict[str, dict[int, Floats]] = {name: {} for name in self._groups}
+        self._draws = np.zeros((len(models), len(samples)))
 
     def add(self, key: EditKey, sub_scores: Mapping[str, Sequence[SubScore]]) -> None:
         models, samples, metrics = self._positions
-        place = (models[key.model], samples[key.sample])
-        self._draws[place] += 1
+        model, sample = models[key.model], samples[key.sample]
+        self._draws[model, sample] += 1
         for level, parts in sub_scores.items():
-            groups, (sums, counts, scored, total) = self._groups[level], self._arrays[level]
+            groups, arrays = self._groups[level], self._arrays[level]
+            if parts and sample not in arrays:
+                arrays[sample] = np.zeros((4, self._shape[0], len(groups), self._shape[1]))
             for group, metric, score in parts:
-                at = (*place, groups[group], metrics[metric])
+                at = (model, groups[group], metrics[metric])
+                sums, counts, scored, total = arrays[sample]
                 if score.value is not None:
                     sums[at] += score.value
                     counts[at] += 1
@@ -217,8 +231,14 @@ class SubScoreBuilder:
 
     def build_tables(self) -> dict[str, SubScoreTable]:
         """Return the tables, averaged over each sample's draws."""
-        draws = np.maximum(self._draws, 1)[..., None, None]
-        return {
-            name: SubScoreTable(sums / draws, counts / draws, scored.astype(np.int64), total.astype(np.int64))
-            for name, (sums, counts, scored, total) in self._arrays.items()
-        }
+        return {name: self._build_table(name, arrays) for name, arrays in self._arrays.items()}
+
+    def _build_table(self, level: str, arrays: Mapping[int, Floats]) -> SubScoreTable:
+        samples = np.array(sorted(arrays), dtype=np.int64)
+        draws = np.maximum(self._draws[:, samples], 1)[..., None, None]
+        models, metrics = self._shape
+        together = np.zeros((4, models, len(samples), len(self._groups[level]), metrics))
+        for at, sample in enumerate(samples.tolist()):
+            together[:, :, at] = arrays[sample]
+        sums, counts, scored, total = together
+        return SubScoreTable(samples, sums / draws, counts / draws, scored.astype(np.int64), total.astype(np.int64))

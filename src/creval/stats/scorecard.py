@@ -38,9 +38,9 @@ AVERAGE_MODEL = "average over models"
 
 @dataclass(frozen=True)
 class ModelSet:
-    """A row for several models: the mean over `members` with a value, minus the mean over `minus` if there are any.
+    """A row for several models: the mean over `members` with a value, less the mean over `minus`, if given.
 
-    Its interval is over samples; the models are taken as they are.
+    The interval is over samples. The models are not resampled.
     """
 
     name: str
@@ -51,7 +51,7 @@ class ModelSet:
 
 
 def group_sets(groups: Mapping[str, Sequence[str]]) -> tuple[ModelSet, ...]:
-    """Return the mean of each named group of models, and the gap between every two groups.
+    """Return the mean of each named group of models, and the difference between each pair of groups.
 
     >>> [one.name for one in group_sets({"open": ["A"], "closed": ["B"]})]
     ['mean of open', 'mean of closed', 'open minus closed']
@@ -65,7 +65,7 @@ def group_sets(groups: Mapping[str, Sequence[str]]) -> tuple[ModelSet, ...]:
 
 @dataclass(frozen=True)
 class ScoreEstimate(Estimate):
-    """Score with its interval, and its numbers of scored and of all questions.
+    """Score with its interval, the number of questions with a score (`scored`), and that of all questions (`total`).
 
     No value if nothing was scored. No interval with fewer than five samples, which are too few for a bootstrap.
     """
@@ -109,7 +109,10 @@ class Difference(Estimate):
 
 @dataclass(frozen=True)
 class Scorecard:
-    """All cells of a run and the differences between models. Each of `model_sets` has cells like a model."""
+    """All cells of a run and the differences between models.
+
+    Each set in `model_sets` has cells as if it were a model.
+    """
 
     table: ScoreTable
     levels: Mapping[str, Mapping[str, Any]]
@@ -148,7 +151,7 @@ class Scorecard:
 
     @cached_property
     def indistinguishable(self) -> list[tuple[str, ...]]:
-        """Sets of neighbours in which no two models differ significantly."""
+        """The largest sets of neighbours in the ranking in which no two models differ significantly."""
         return ranking.indistinguishable(self.models, self.decided_pairs)
 
     def cell(self, model: str, column: str, group: str = "overall", level: str = "") -> ScoreEstimate:
@@ -198,7 +201,7 @@ class Scorecard:
         return {one.group: one.members for one in self.model_sets if one.group}
 
     def set_names(self, level: str = "") -> tuple[str, ...]:
-        """Return the names of the sets of models. Single samples have none."""
+        """Return the names of the sets of models. The level `sample` has none."""
         return () if level == SAMPLE_LEVEL else tuple(one.name for one in self.model_sets)
 
     def iter_cells(self, levels: Sequence[str]) -> Iterator[tuple[str, str, str, str, ScoreEstimate]]:
@@ -232,7 +235,8 @@ def build_scorecard(
 ) -> Scorecard:
     """Score a table: values, percentile intervals over paired resamples, coverage, differences.
 
-    `average` adds the mean over all models, `groups` the mean of each named group of models and the gaps between them.
+    `average` adds the mean over all models. `groups` adds the mean of each named group of models and the differences
+    between groups.
     """
     sets = (*group_sets(groups or {}), *((ModelSet(AVERAGE_MODEL, table.models),) if average else ()))
     _check_sets(sets, table.models)
@@ -321,7 +325,7 @@ def _level_arrays(
 
 
 def _set_mean(values: Floats, members: Sequence[int], minus: Sequence[int]) -> Floats:
-    """Return the mean over the members with a value, minus that over `minus`; the axis of models is second-last."""
+    """Return the mean over the members with a value, minus the mean over `minus`. Models are the second-last axis."""
     found = nan_mean(values[..., members, :], -2)
     return found - nan_mean(values[..., minus, :], -2) if minus else found
 
@@ -339,7 +343,10 @@ def _append_set(values: NDArray[Any], models: NDArray[Any]) -> NDArray[Any]:
 
 
 def _count_by_group(table: ScoreTable, level: Level, what: str) -> Integers:
-    """Count by group: probes (`scored`, `total`) or clusters with values (`there`). The composite has the sum."""
+    """Count by group: probes (`scored`, `total`) or clusters with values (`there`).
+
+    A composite has its metrics' sum.
+    """
     if level.difference_of is not None:
         of, *two = level.difference_of
         finer = table.schema.find_level(of)
@@ -354,7 +361,7 @@ def _count_by_group(table: ScoreTable, level: Level, what: str) -> Integers:
     if level.groups_sub_scores:
         part = table.sub_scores[level.name]
         if what == "there":
-            sums = table.count_clusters((part.counts > 0).transpose(2, 0, 1, 3))
+            sums = table.count_clusters((part.counts > 0).transpose(2, 0, 1, 3), part.samples)
         else:
             sums = getattr(part, what).sum(axis=1, dtype=np.int64).transpose(1, 0, 2)
     else:

@@ -26,7 +26,7 @@ from creval.stats.scorecard import Difference, Scorecard, ScoreEstimate
 
 @dataclass(frozen=True)
 class ScoreSource:
-    """A named source of scores: the ranking column of a scorecard. `path` is the run or file."""
+    """A named source of scores, which are the ranking column of a scorecard. `path` is that of the run or file."""
 
     name: str
     card: Scorecard
@@ -60,7 +60,7 @@ class ScoreSource:
         return found if self.higher_is_better else -found
 
     def oriented_values(self, models: Sequence[str], samples: Sequence[str]) -> Floats:
-        """Return scores of samples, negated if lower is better; axes model, sample."""
+        """Return the scores of these models on these samples, negated if lower is better; axes model, sample."""
         table = self.card.table
         at = [table.models.index(name) for name in models]
         place = {name: n for n, name in enumerate(table.samples)}
@@ -89,7 +89,10 @@ class ScoreSource:
 
 @dataclass(frozen=True)
 class ReversedPair:
-    """Two models in opposite order in two sources. `differences` is better minus worse, by the first source."""
+    """Two models in opposite order in two sources.
+
+    `better` and `worse` are named by the first source. `differences` has better minus worse in each source.
+    """
 
     better: str
     worse: str
@@ -97,7 +100,7 @@ class ReversedPair:
 
     @property
     def decided(self) -> tuple[bool, bool]:
-        """Whether the difference is significant in each source."""
+        """For each source, whether its difference is significant."""
         return self.differences[0].is_decided, self.differences[1].is_decided
 
 
@@ -105,9 +108,9 @@ class ReversedPair:
 class SourcePair:
     """Two sources compared on the `models` that both score.
 
-    `over_models` correlates models' overall scores, with intervals over models. `over_samples` correlates scores of
-    samples within each model. `pair_count` is the number of pairs of models; `reversed_pairs` are those in opposite
-    order, most certain first.
+    `over_models` correlates models' overall scores, with intervals over models. `over_samples` correlates the scores of
+    a model's samples, averaged over models. `pair_count` is the number of pairs of models; `reversed_pairs` are those
+    in opposite order, most certain first.
     """
 
     first: str
@@ -130,7 +133,7 @@ class SourceComparison:
 
 
 def compare_sources(sources: Sequence[ScoreSource], *, resamples: int = 2_000, seed: int = 0) -> SourceComparison:
-    """Compare every two sources."""
+    """Compare each pair of sources."""
     if len({source.name for source in sources}) < len(sources):
         raise CrevalError("two sources of scores have the same name. Name them, such as gpt4o=runs/a.")
     pairs = tuple(_compare_two(one, two, resamples, seed) for one, two in combinations(sources, 2))

@@ -28,7 +28,7 @@ class Sensitivity:
     - `win_shares`: share of choices under which each model is best (shared equally on ties).
     - `decided_shares`: share of choices under which each model is best and the lead is significant.
     - `best_is_decided`: whether the lead is significant under the weights in use.
-    - `rank_ranges`: best and worst place of each model over all choices.
+    - `rank_ranges`: best and worst rank of each model over all choices.
     - `kendall_tau`: Kendall's correlation of each choice's ranking with that of the weights in use.
     - `weight_changes`: for each other model, the least change of a weight with which it passes the best model; None if
       it never does.
@@ -53,7 +53,10 @@ class Sensitivity:
         return self.models[0]
 
     def lead_low(self, weights: Floats) -> Floats:
-        """Return the low end (95 %) of the best model's smallest lead by choice of weights; significant above 0."""
+        """Return the low end (95 %) of the best model's smallest lead, for each choice of weights.
+
+        The best model is significantly better than all others if this is above 0.
+        """
         return lowest_leads(self.values, self.draws, weights)
 
 
@@ -80,7 +83,7 @@ def analyse_sensitivity(scorecard: Scorecard, steps: int = GRID_STEPS) -> Sensit
     models = scorecard.models
     values = [[scorecard.cell(name, metric).value for metric in metrics] for name in models]
     if any(value is None for row in values for value in row):
-        raise CrevalError("a model has no value in one of the metrics, so its score cannot be computed under weights.")
+        raise CrevalError("a model has no value in one of the metrics, so it has no score under other weights.")
     cells = np.array(values, dtype=np.float64)
     weights = simplex_grid(len(metrics), steps)
     total = sum(made.weights.values())
@@ -118,9 +121,12 @@ def analyse_sensitivity(scorecard: Scorecard, steps: int = GRID_STEPS) -> Sensit
 
 
 def weight_change_to_pass(lead_by_metric: Floats, own_weights: Floats) -> float | None:
-    """Return the least largest change of a weight with which a model passes another; None if it never does.
+    """Return how far weights must change so that a model passes another; None if it never does.
 
-    `lead_by_metric` is the model's lead over the other in each metric, `own_weights` are the weights in use.
+    Of all changes of the weights that suffice, this is the one whose largest change of a single weight is smallest.
+
+    `lead_by_metric` is the lead of the passing model over the other one in each metric. `own_weights` are the weights
+    in use.
 
     >>> weight_change_to_pass(np.array([1.0, -1.0]), np.array([0.25, 0.75]))
     0.25
@@ -149,7 +155,7 @@ def simplex_grid(count: int, steps: int) -> Floats:
     """Return a grid of weights that add up to one.
 
     Even steps divide the simplex of weights into small simplices; the grid has their centres. With more than three
-    weights, only small simplices with the orientation of the whole are used.
+    weights, only small simplices with the same orientation as the large one are used.
 
     >>> simplex_grid(2, 2).tolist()
     [[0.25, 0.75], [0.75, 0.25]]

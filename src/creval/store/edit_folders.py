@@ -17,14 +17,13 @@ from creval.core.errors import CrevalError
 from creval.core.filenames import parse_edit_filename
 from creval.core.files import list_files, replace_lone_surrogates
 from creval.core.images import check_header, missing_image_reason
-from creval.core.rehearsal import has_rehearsal
+from creval.core.rehearsal import REHEARSAL_SUFFIX, has_rehearsal
 from creval.core.sample import Sample
 from creval.store.connection import UnusableDatabaseError
 from creval.store.lineage import with_ancestors
 from creval.store.lookup import RunLookup
 from creval.store.provenance import CallCosts, EditProvenance, read_call_costs
 
-_REHEARSAL_SUFFIX = "+rehearsal"
 _MAX_FOLDERS = 50  # listed in an error
 # HEIC cannot be opened, but listing it gives a clear error instead of a missing edit.
 _IMAGE_SUFFIXES = frozenset(
@@ -75,9 +74,10 @@ def find_edits(
     3. `match_edit_file`, for a benchmark with its own layout.
     4. The stem of the sample's source.
 
-    Edits by a strategy form a separate model, such as `OmniGen+sequential`. Those of the rehearsal server are marked in
-    the model's name (`OmniGen+rehearsal`) and refused beside others. A link may only point into one of the
-    folders or to the sample's source, because images are sent to judges.
+    Edits by a strategy form a separate model, such as `OmniGen+sequential`. Edits made by the
+    rehearsal server are marked in the model's name (`OmniGen+rehearsal`), and cannot be combined with other edits.
+
+    A link may only point into one of the folders or to the sample's source, because images are sent to judges.
     """
     if not folders:
         raise CrevalError("give the folders of edited images: `edits` outputs/ModelA ...")
@@ -99,7 +99,7 @@ def find_edits(
         known = read_folder_metadata(folder, name, samples)
         known = known._replace(edits={**known.edits, **said})
         rehearsals.append(known.is_rehearsal)
-        name = f"{name}{_REHEARSAL_SUFFIX}" if known.is_rehearsal else name
+        name = f"{name}{REHEARSAL_SUFFIX}" if known.is_rehearsal else name
         inside = _match_images(
             folder,
             stems,
@@ -156,7 +156,10 @@ def _build_edits(
     metadata: FolderMetadata,
     image_problem: Callable[[tuple[Path, ...]], str],
 ) -> Iterator[Edit]:
-    """Yield each sample's edits with their metadata; `image_problem` returns the problem of a sample's input images."""
+    """Yield each sample's edits with their metadata.
+
+    `image_problem` returns the reason why a sample's input images cannot be used, or an empty string.
+    """
     reason = "the folder has no image for it"
     for sample in samples:
         there, known = images.get(sample.id, {}), metadata.draws(sample.id)
@@ -180,7 +183,7 @@ def _build_edits(
 class FolderMetadata(NamedTuple):
     """Stored metadata of a folder of edits: one edit per sample, and the model's provenance.
 
-    `other_draws` has the edits by sample and draw if each sample was edited several times.
+    `other_draws` has the edits by sample and draw if each sample was edited several times (a draw is one such edit).
     """
 
     edits: Mapping[str, Edit] = MappingProxyType({})
@@ -215,7 +218,7 @@ def read_folder_metadata(folder: Path, model: str, samples: Sequence[Sample]) ->
     several = manifest.get("draws", 1) > 1  # otherwise other draws are candidates
     whole = [edit for key, edit in edits.items() if bool(key.draw) == several and key.sample in names]
     picking = sum((read_call_costs(part) for part in sorted((folder / SELECTION_FOLDER).glob("*/run"))), CallCosts())
-    model = f"{model}{_REHEARSAL_SUFFIX}" if has_rehearsal(str(manifest[EDITOR_KEY])) else model
+    model = f"{model}{REHEARSAL_SUFFIX}" if has_rehearsal(str(manifest[EDITOR_KEY])) else model
     maker = EditProvenance(
         str(manifest[EDITOR_KEY]),
         str(manifest.get("strategy", "direct")),

@@ -9,6 +9,7 @@ from typing import Any
 from creval.core.call import CallKey
 from creval.core.edit_record import EditKey, EditStatus
 from creval.core.errors import CrevalError, require_known
+from creval.core.rehearsal import REHEARSAL_SUFFIX, has_rehearsal
 from creval.store.edit_folders import EDITOR_KEY
 from creval.store.run import LABELS_KEY, PROVENANCE_KEY, is_showable, read_labels
 from creval.store.writer import RunWriter
@@ -18,6 +19,7 @@ def rename_model(store: RunWriter, old: str, new: str) -> int:
     """Rename a model everywhere in a run; return the number of its edits with an image."""
     old = _find_model(store, old)
     check_name(new, "name")
+    _require_rehearsal_mark(store, old, new)
     if new in _list_models(store):
         raise CrevalError(f"{store.folder} already has a model {new!r}.")
     with store.transaction():
@@ -80,6 +82,7 @@ def set_labels(store: RunWriter, labels: Mapping[str, str]) -> dict[str, str]:
             held.pop(name, None)
             continue
         check_name(label, "label")
+        _require_rehearsal_mark(store, name, label)
         others = {held.get(other, other) for other in _list_models(store) if other != name}
         if label in others or label in _list_models(store):
             raise CrevalError(
@@ -107,6 +110,13 @@ def check_name(name: str, what: str) -> None:
             f"{name[:200]!r} is not a valid {what} for a model. Use 1 to 200 printable characters, without leading or "
             "trailing spaces."
         )
+
+
+def _require_rehearsal_mark(store: RunWriter, model: str, name: str) -> None:
+    """Raise `CrevalError` if a new name or label would hide that a model's edits are a rehearsal."""
+    maker = store.manifest.get(PROVENANCE_KEY, {}).get(model, {})
+    if has_rehearsal(str(maker.get("editor", ""))) and not name.endswith(REHEARSAL_SUFFIX):
+        raise CrevalError(f"the edits of {model} are a rehearsal. Give a name that ends with {REHEARSAL_SUFFIX}.")
 
 
 def _list_models(store: RunWriter) -> list[str]:
@@ -156,7 +166,7 @@ def _rename_in_detail(detail: dict[str, Any], old: str, new: str) -> dict[str, A
 
 
 def _replace_name(value: Any, old: str, new: str) -> Any:
-    """Return a copy with the model's name replaced wherever it is a whole key or value."""
+    """Return a copy of a JSON value, with the model's name replaced wherever it is a whole key or value."""
     if isinstance(value, dict):
         return {new if key == old else key: _replace_name(inner, old, new) for key, inner in value.items()}
     if isinstance(value, list):

@@ -230,11 +230,11 @@ def test_values_of_weight_zero_can_be_missing() -> None:
     ("weights", "sentence"),
     [
         ({"AES": 1, "SCR": 1}, "no dimension 'SCR'; did you mean 'SRC'"),
-        ({"REF": 1}, "no weight is above zero for Text-to-Image Creating, whose dimensions are AES, IMG, PF"),
+        ({"REF": 1}, "no dimension of Text-to-Image Creating has a weight. Its dimensions are AES, IMG, PF"),
         ({"Face Swap": {"CTRL": 1}}, "no dimension of Face Swap 'CTRL'"),
         ({"Face Swop": {"AES": 1}}, "no task 'Face Swop'; did you mean 'Face Swap'"),
         ({"Face Swap": {"AES": -1, "IMG": 2}}, "weights of Face Swap must be zero or more"),
-        ({"Face Swap": {}}, "no weight is above zero for Face Swap"),
+        ({"Face Swap": {}}, "no dimension of Face Swap has a weight"),
         ({"Face Swap": 5}, "give the weights of its dimensions"),
         ({"31": {"AES": 1}, "Face Swap": {"PF": 1}}, "'31' and 'Face Swap' both set the weights of Face Swap"),
         ({"AES": float("nan")}, "must be zero or more"),

@@ -48,7 +48,7 @@ def test_a_name_that_is_no_text_is_found_again(tmp_path: Path) -> None:
 def test_a_file_that_is_no_row_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "built").mkdir()
     (tmp_path / "built" / "0001.json").write_text(json.dumps([1]))
-    with pytest.raises(CrevalError, match=r"0001\.json is not a row\. Delete it"):
+    with pytest.raises(CrevalError, match=r"0001\.json does not contain a JSON object\. Delete it"):
         ComplexEditRows(tmp_path)
     with pytest.raises(CrevalError, match="a has no image"):
         ComplexEditRows(tmp_path / "other").write(GenerationItem("a"), 0, EDIT, {})

@@ -74,8 +74,8 @@ def test_texts_that_break_a_rule_are_requested_again_with_the_reason() -> None:
     assert "not accepted" not in said[0]
     assert made["rejected"] == [
         "sequence: edit 2: garbled text: something is repeated over and over.",
-        "simplify: format: it cannot be read whether a shorter one is needed.",
-        "simplify: simplification: it is not shorter.",
+        "simplify: format: the reply does not say clearly whether a shorter instruction is needed.",
+        "simplify: simplification: the instruction is not shorter than before.",
         "compound C2: list: it is a list of steps, not one instruction.",
     ]
     assert "not accepted after 2 tries" in made["edit"]["sequence"][0]["unsimplified"]

@@ -99,7 +99,7 @@ def test_infeasible_steps_are_rewritten_with_their_dependents() -> None:
     cup = step("Delete the cup.", "cup")
     with pytest.raises(RetriesExhaustedError, match="conflicts with another instruction"):
         write(DOG, GREEN, GONE, checks("", "", "conflict"), cup, checks("", "", "conflict"))
-    with pytest.raises(RetriesExhaustedError, match="repetition: it is the one that was not accepted"):
+    with pytest.raises(RetriesExhaustedError, match="repetition: this instruction was already rejected"):
         write(DOG, GREEN, GONE, checks("", "", "conflict"), GONE, GONE)
 
 

@@ -54,7 +54,7 @@ def test_images_in_the_benchmark_are_no_sources(url: str, tmp_path: Path) -> Non
     drawn(1).save(draw_plain(images / "out" / "x", 0) / "y.png")
     table = tmp_path / "items.csv"
     table.write_text("image,task\nout/x/y.png,Color Editing\n")
-    with pytest.raises(CrevalError, match="is inside of `out`"):
+    with pytest.raises(CrevalError, match="is inside `out`"):
         building(images, images / "out", url, IceBuildOptions(item_table=table))
 
 

@@ -46,7 +46,7 @@ def test_unreadable_images_are_left_out_alone(url: str, tmp_path: Path) -> None:
     wrote = building(images, out, url).run()
     left = wrote.left_out
     assert (len(wrote.results), len(left)) == (2, 3)
-    assert left["inpainting-small"] == "its mask is 9 x 9, but the image is 96 x 73"
+    assert left["inpainting-small"] == "the mask is 9 x 9, but the image is 96 x 73"
     assert "none_mask.png" in left["inpainting-none"]
     assert "broken.png" in left["broken.png: item 1"]
     assert len(list((out / "dataset" / "images").rglob("*.png"))) == 2
@@ -78,7 +78,7 @@ def test_images_that_control_are_taken_as_they_are(url: str, tmp_path: Path) -> 
     assert (home / "edge-guided-generation-p00_photo.png").is_file()
 
 
-@pytest.mark.parametrize(("level", "said"), [(0, "its mask has no white pixels"), (255, "its mask is all white")])
+@pytest.mark.parametrize(("level", "said"), [(0, "the mask has no white pixels"), (255, "the mask is all white")])
 def test_a_mask_says_where(level: int, said: str, url: str, tmp_path: Path) -> None:
     draw_task(tmp_path / "in", TASKS["Inpainting"])
     Image.new("L", (96, 73), level).save(tmp_path / "in" / "Inpainting" / "a_mask.png")

@@ -105,10 +105,10 @@ def test_wrong_rows_are_refused(row: str, said: str, folder: Path) -> None:
     [
         ({"masks": "m.png"}, "there is no column 'masks'; did you mean 'mask'?"),
         ({"instructions": "Make it red."}, ".* did you mean 'instruction'?"),
-        ({"instruction": ["Make it red."]}, r"its instruction must be text, not \['Make it"),
-        ({"references": ["hat.png", 3]}, "its references must be text"),
-        ({"mask": {"at": 1}}, "its mask must be text"),
-        ({"task": True}, "its task must be text"),
+        ({"instruction": ["Make it red."]}, r"`instruction` must be text, not \['Make it"),
+        ({"references": ["hat.png", 3]}, "`references` must be text"),
+        ({"mask": {"at": 1}}, "`mask` must be text"),
+        ({"task": True}, "`task` must be text"),
     ],
 )
 def test_unusable_values_in_rows_are_refused(row: dict[str, object], said: str, folder: Path) -> None:

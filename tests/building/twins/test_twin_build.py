@@ -108,7 +108,7 @@ def test_what_is_refused_is_left_out_and_asked_again(tmp_path: Path) -> None:
 
 def test_an_editor_that_needs_a_source_is_refused(tmp_path: Path) -> None:
     photos(tmp_path / "photos", 1)
-    with pytest.raises(CrevalError, match="edits images only"):
+    with pytest.raises(CrevalError, match="only edits images"):
         build(tmp_path, "http://127.0.0.1:9", "command:./edit.sh {source} {instruction} {output}")
     with pytest.raises(CrevalError, match="`budget` needs the price"):
         TwinBuild(tmp_path / "photos", tmp_path / "t", "openai:m@http://127.0.0.1:9/v1", paint, Settings(budget=1.0))

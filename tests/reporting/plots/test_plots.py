@@ -81,7 +81,7 @@ def complexities(models: int = 2) -> Scorecard:
     groups = {"complexity": np.arange(60) % 3}
     chance = np.random.default_rng(3)
     values = 8 - groups["complexity"][None, :, None] + chance.normal(0, 0.5, (models, 60, 3))
-    return over(COMPLEX_EDIT.with_levels(levels), groups, values)
+    return over(replace(COMPLEX_EDIT, levels=levels), groups, values)
 
 
 def all_kinds(card: Scorecard) -> dict[str, Figure]:
@@ -387,10 +387,10 @@ def test_errors_say_why_nothing_can_be_drawn_and_what_to_do() -> None:
         plots.radar(card, "overall")
     with pytest.raises(CrevalError, match="no metric 'IFF'"):
         plots.forest(card, metrics=["IFF"])
-    lone = over(COMPLEX_EDIT.with_levels((OVERALL,)), {}, np.full((1, 6, 3), 5.0))
+    lone = over(replace(COMPLEX_EDIT, levels=(OVERALL,)), {}, np.full((1, 6, 3), 5.0))
     with pytest.raises(CrevalError, match="have no groups to compare"):
         plots.groups(lone)
-    empty = over(COMPLEX_EDIT.with_levels((OVERALL,)), {}, np.full((1, 6, 3), np.nan))
+    empty = over(replace(COMPLEX_EDIT, levels=(OVERALL,)), {}, np.full((1, 6, 3), np.nan))
     for draw in (plots.forest, plots.plane):
         with pytest.raises(CrevalError, match="no model has"):
             draw(empty)

@@ -1,4 +1,4 @@
-"""Complex-Edit's 24 atomic operations in 9 categories (arXiv 2504.13143, section 2.1 and B)."""
+"""Complex-Edit's 24 atomic operations in 9 categories (arXiv 2504.13143, section 2.1 and appendix B)."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ _ARTICLES = re.compile(r"\b(?:an?|the)\b|[\W_]+")
 
 
 def match_operation(written_name: str) -> str | None:
-    """Return the operation that a model names, or None. Case, articles, markup and a leading category are ignored.
+    """Return the operation that a reply names, or None. Case, articles, markup and a leading category are ignored.
 
     >>> match_operation("**add object**"), match_operation("Text and Symbols: Add Text")
     ('Add an Object', 'Add Text')

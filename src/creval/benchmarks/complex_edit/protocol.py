@@ -1,9 +1,10 @@
 """Complex-Edit: instructions of controlled complexity, rated from 0 to 10 (arXiv 2504.13143).
 
-IF and IP are rated in one call with reasoning that shows source, edit and instruction. PQ is rated from the edit alone,
-without reasoning. Each score is the mean of K measurements (`--repeat K`, 20 in the paper). O = (IF + IP + PQ) / 3 is
-reported for each complexity C1 .. C8, and as the difference C8 - C1. The variant with token probabilities asks a
-yes/no question per score: 10 * P(yes) / (P(yes) + P(no)).
+IF and IP are rated in one call, with reasoning. The judge sees source, edit and instruction. PQ is rated in a second
+call, without reasoning. In this call, the judge sees the edit alone. Each score is the mean of K measurements
+(`--repeat K`, 20 in the paper). O = (IF + IP + PQ) / 3 is reported for each complexity C1 .. C8, and as the difference
+C8 - C1. Operations and their categories group the samples of C1, whose instructions have exactly one operation. The
+variant with token probabilities asks a yes/no question for each score, which is 10 * P(yes) / (P(yes) + P(no)).
 """
 
 from __future__ import annotations
@@ -12,10 +13,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from creval.benchmarks.complex_edit import release
+from creval.benchmarks.complex_edit.atomic_operations import CATEGORIES, CATEGORY_OF, OPERATIONS, match_operation
 from creval.core.benchmark import BenchmarkFormat, Protocol
 from creval.core.probe import Probe, Question
 from creval.core.sample import Sample
-from creval.core.schema import OVERALL, Composite, Metric, Score, ScoreSchema
+from creval.core.schema import OVERALL, Composite, Level, Metric, Score, ScoreSchema, SubScore
 
 SCHEMA = ScoreSchema(
     metrics=(
@@ -24,7 +26,11 @@ SCHEMA = ScoreSchema(
         Metric("PQ", "perceptual quality", 0.0, 10.0),
     ),
     composite=Composite("O", "overall", dict.fromkeys(("IF", "IP", "PQ"), 1 / 3)),
-    levels=(OVERALL,),
+    levels=(
+        OVERALL,
+        Level("operation", "operations", OPERATIONS, groups_sub_scores=True),
+        Level("operation_category", "operation_categories", tuple(CATEGORIES), groups_sub_scores=True),
+    ),
 )
 
 
@@ -64,9 +70,23 @@ class ComplexEdit(Protocol):
     ) -> dict[str, Score]:
         return self.single_probe_scores(probes, values, self.multiplier)
 
+    def sub_scores(
+        self, sample: Sample, probes: Sequence[Probe], values: Mapping[str, float | None]
+    ) -> dict[str, list[SubScore]]:
+        """Return the scores of a sample with a single operation (C1), grouped by it and by its category.
+
+        A longer instruction is rated as a whole, so its scores belong to no operation.
+        """
+        operation = match_operation(sample.steps[0].kind) if len(sample.steps) == 1 else None
+        if operation is None:
+            return {}
+        scores = self.score(sample, probes, values)
+        groups = {"operation": operation, "operation_category": CATEGORY_OF[operation]}
+        return {level: [SubScore(group, *score) for score in scores.items()] for level, group in groups.items()}
+
 
 class ComplexEditProbability(ComplexEdit):
-    """The same scores from the probability of "yes" (`--logprobs`), without rubrics."""
+    """The scores of `ComplexEdit`, from the probability of "yes" (`--logprobs`), without rubrics."""
 
     name = "complex-edit-probability"
     answer_scale = "yes/no"

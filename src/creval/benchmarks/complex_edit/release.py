@@ -1,9 +1,9 @@
 """Reader of Complex-Edit's dataset.
 
 The dataset is a folder of Parquet files, a folder saved by the library `datasets`, or the rows that `creval build`
-writes (`rows`). A row has `image` and `edit`, which contains the `sequence` of atomic operations and the `compound`
-instructions, one per complexity. Splits are `test_real` and `test_syn`. A sample is one compound instruction of one
-row. Its id is `SPLIT/C3/0007`, where 7 is the row's number from 0.
+writes (module `rows`). A row has `image` and `edit`, which contains the `sequence` of atomic operations and the
+`compound` instructions, one per complexity. Splits are `test_real` and `test_syn`. A sample is one compound instruction
+of one row. Its id is `SPLIT/C3/0007`, where 7 is the number of the row, counted from 0.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ def load_complex_edit_dataset(folder: Path) -> Dataset:
 
 
 def _read_release(folder: Path) -> dict[str, list[ComplexEditRow]]:
-    """Return the rows of a release by split, with their images unpacked into the cache."""
+    """Return the rows of a release by split. Their images are unpacked into the cache."""
     splits = _find_data_files(folder)
     for files in splits.values():
         _require_complete(files)
@@ -126,7 +126,7 @@ def _read_release(folder: Path) -> dict[str, list[ComplexEditRow]]:
 
 
 def match_complex_edit_file(splits: Sequence[str], path: str) -> EditFile | None:
-    """Return the sample, draw and strategy of an edit, from the folders in its path (split, mode and complexity).
+    """Return the sample, draw and strategy of an edit, from its path (split, mode, complexity and file name).
 
     >>> match_complex_edit_file(["test_real"], "sequential/C3/0007")
     EditFile(sample='test_real/C3/0007', draw=0, strategy='sequential')
@@ -189,7 +189,7 @@ def _listed_files(folder: Path) -> list[str]:
 
 
 def _require_complete(files: Sequence[Path]) -> None:
-    """Raise `CrevalError` if a file of a split is missing, because that would change the numbers of all rows."""
+    """Raise `CrevalError` if a file of a split is missing, because the rows after it would get wrong numbers."""
     first = files[0]
     present = {file.name for file in files if file.parent == first.parent}
     lost = [name for name in _listed_files(first.parent) if name not in present]
@@ -197,8 +197,8 @@ def _require_complete(files: Sequence[Path]) -> None:
     counts = {int(match[3]) for match in parts}
     if len(counts) > 1 or (parts and len(parts) < len(files)):
         raise CrevalError(
-            f"{first.parent} contains files of one split that were not saved together, such as "
-            f"{first.name} and {files[-1].name}. Keep the files of one save."
+            f"{first.parent} contains files of one split from different saves, such as "
+            f"{first.name} and {files[-1].name}. Keep only the files of one save."
         )
     for count in counts if not lost else ():
         numbers = {int(match[2]) for match in parts}
@@ -258,7 +258,10 @@ def _iter_images(files: Iterable[Path]) -> Iterator[Any]:
 
 
 def _image_bytes(image: Any, folder: Path) -> bytes:
-    """Return the bytes of an image, from its row or from the file inside the folder that the row names."""
+    """Return the bytes of an image, from its row or from the file that the row names.
+
+    The file must be in the folder.
+    """
     if not isinstance(image, dict):
         return b""
     if isinstance(image.get("bytes"), bytes) and image["bytes"]:
@@ -305,7 +308,7 @@ def _parse_step(entry: Any) -> InstructionStep:
 
 
 def _as_records(given: Any) -> list[Any]:
-    """Return a list of records. `datasets` may store it as a record of lists."""
+    """Return a list of records. It may be given as a record of lists, as `datasets` stores it."""
     if isinstance(given, dict):
         columns = {name: column for name, column in given.items() if isinstance(column, list)}
         return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=False)]

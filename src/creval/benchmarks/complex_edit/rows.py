@@ -1,7 +1,7 @@
 """Complex-Edit's rows as editable JSON files, the format of `creval build`.
 
-Layout: `SPLIT/0007.json` in the same folder as its image, with `image` (the image's file name) and `edit` as in the
-release. Parts of `edit` that are marked `dropped` are left out. Dropping an atomic operation also drops the compound
+Layout: `SPLIT/0007.json`, with `image` (the file name of an image in the same folder) and `edit` as in the release.
+Parts of `edit` that are marked `dropped` are left out. Dropping an atomic operation also drops the compound
 instructions that contain it.
 """
 
@@ -20,7 +20,7 @@ _ROW_STEM = re.compile(r"[0-9]{4,9}")
 
 
 class ComplexEditRow(NamedTuple):
-    """A row: its number, its image or None, its `edit`, and the model that wrote it."""
+    """A row: its number, its image or None, its `edit`, and the model that wrote the `edit`."""
 
     number: int
     source: Path | None

@@ -21,21 +21,21 @@ _MAX_IMAGE_ID = 10**12  # larger than every image id
 
 
 class AnnotatedObject(NamedTuple):
-    """An object in an image: its category, and its box as shares of the image's width and height."""
+    """An object in an image: its category, and its box in fractions of the image's width and height."""
 
     category: str
     box: Box
 
 
 def find_annotation_files(folder: Path) -> list[Path]:
-    """Return the annotation files in a folder or next to it."""
+    """Return the annotation files in a folder or in the folder `annotations` next to it."""
     inside = (folder, folder / "annotations", folder / "data" / "annotations")
     places = (*inside, folder.parent / "annotations")
     return sorted({file for place in places for file in place.glob("instances_*.json")})
 
 
 def read_objects_by_id(files: Sequence[Path], images: Collection[int]) -> dict[int, list[AnnotatedObject]]:
-    """Return the objects in images, by image id. The boxes in the large annotation files are cached."""
+    """Return the objects in images, by image id. The boxes are cached, because the files are large."""
     import polars
 
     cached = cached_folder("coco", files, partial(_write_box_table, files)) / "boxes.parquet"
@@ -70,7 +70,7 @@ def open_annotations(file: Path) -> Iterator[Any]:
 
 
 def _iter_objects(content: Any) -> Iterator[tuple[Any, Any, AnnotatedObject]]:
-    """Yield the annotations whose boxes are finite: the entry, the entry of its image, and the object."""
+    """Yield the entry of each annotation with a finite box, the entry of the image, and the object."""
     categories = {entry["id"]: str(entry["name"]).casefold() for entry in content["categories"]}
     images = {entry["id"]: entry for entry in content["images"]}
     for entry in content["annotations"]:
@@ -87,7 +87,7 @@ def _file_name(entry: Any) -> str:
 
 
 def boxes_for_name(objects: Sequence[AnnotatedObject], name: str, size: tuple[int, int]) -> tuple[Box, ...]:
-    """Return the boxes of all objects that a name can refer to, in an image of this width and height.
+    """Return the boxes in pixels of all objects to which a name can refer. `size` is the image's width and height.
 
     >>> objects = [AnnotatedObject("bottle", (0.0, 0.5, 1.0, 1.0)), AnnotatedObject("cat", (0.0, 0.0, 0.1, 0.1))]
     >>> boxes_for_name(objects, "left bottle", (40, 20))

@@ -1,9 +1,10 @@
 """ComplexBench-Edit: chains of dependent instructions, scored step by step (arXiv 2506.12830).
 
-Each step has a score s_i from 0 to 5. Steps that depend on each other form a chain. A sample's score is the mean over
-its chains of the product of s_i / 5, in percent: parallel = mean(s_i / 5), two-chain = (s1/5 * s2/5 + s3/5) / 2,
-three-chain = product(s_i / 5). The average is the unweighted mean of the subsets. Edit types are means of single steps.
-Consistency is L1 and L2 outside the boxes of the edited objects; it is not measured for the global subset.
+Step i has a score s_i from 0 to 5. Steps that depend on each other form a chain. A sample's score is the mean over its
+chains of the product of s_i / 5, in percent: parallel = mean(s_i / 5), two-chain = (s1/5 * s2/5 + s3/5) / 2,
+three-chain = product(s_i / 5). The average is the unweighted mean of the subsets. The score of an edit type is the mean
+of its single steps. Consistency is L1 and L2 outside the boxes of the edited objects; it is not measured for the global
+subset.
 """
 
 from __future__ import annotations
@@ -139,7 +140,7 @@ class ComplexBenchEdit(Protocol):
 
 
 class ComplexBenchEditAllBoxes(ComplexBenchEdit):
-    """The same scores, with consistency outside all boxes of the objects in source and edit (equation 9)."""
+    """`ComplexBenchEdit` with consistency outside the objects' boxes in the source and in the edit (equation 9)."""
 
     name = "complexbench-edit-all-boxes"
     suffix = "_all"

@@ -2,8 +2,9 @@
 
 Layout: `data/instructions/SUBSET/final_update_v2.json` maps a key to `img_path`, `new_ins` (one line per step) and
 `edit pair` (edit type, old and new object of each step). Source images are named `KEY-IMG_PATH` and can be anywhere in
-the folder. Five keys occur in two subsets, so a sample's id is `SUBSET/KEY`. Boxes come from `bbox` in the edit pairs,
-or from COCO annotations in the folder. `creval build` adds `made` (provenance) and, after a review, `dropped`.
+the folder. A sample's id is `SUBSET/KEY`, because five keys occur in two subsets. The objects' boxes come from `bbox`
+in the edit pairs, or from COCO annotations in the folder. `creval build` adds `made` (provenance) and, after a review,
+`dropped`.
 """
 
 from __future__ import annotations
@@ -91,7 +92,7 @@ SOURCE = ReleaseSource(
 
 
 def find_complexbench_folder(path: Path) -> Path | None:
-    """Return the folder that contains the subsets' instructions, which is `path` or its parent, or None."""
+    """Return `path` or its parent, whichever contains the subsets' instructions. None if neither does."""
     for folder in (path, path.parent):
         if any(_instructions_file(folder, subset) for subset in ALL_SUBSETS):
             return folder
@@ -153,7 +154,7 @@ def _read_entries(folder: Path, subset: str, issues: IssueList) -> dict[str, Any
 
 
 def _find_writer(entries: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
-    """Return the model that wrote the instructions, if `creval build` recorded exactly one."""
+    """Return the model that wrote the instructions, by its role; empty unless `creval build` recorded exactly one."""
     made = (dig(entry, "made", "writer") for found in entries.values() for entry in found.values())
     writers = set(map(coerce_text, made)) - {""}
     return {"writer": writers.pop()} if len(writers) == 1 else {}
@@ -170,7 +171,7 @@ def match_complexbench_edit_file(path: str) -> EditFile | None:
 
 
 def _find_images(folder: Path) -> dict[str, list[Path]]:
-    """Return the images in a folder by file name. Files with the same name and content are listed once."""
+    """Return the images in a folder by file name. Of files with the same name and content, only one is listed."""
     found: dict[str, list[Path]] = {}
     for name in list_files(folder):
         path = folder / name
@@ -182,7 +183,7 @@ def _find_images(folder: Path) -> dict[str, list[Path]]:
 
 
 def _coco_id(entry: Any) -> int:
-    """Return the COCO id of an image, which is its file name, or -1."""
+    """Return the COCO id of an image: its file name as a number, or -1 if it is none."""
     stem = Path(coerce_text(dig(entry, "img_path"))).stem
     return int(stem) if re.fullmatch("[0-9]{1,12}", stem) else -1
 

@@ -1,6 +1,7 @@
 """CREval: creative edits judged by yes/no questions in three metrics (arXiv 2603.26174).
 
-A sample's metric = sum(weight * correct) / sum(weight), in percent. S = 0.4 IF + 0.4 VC + 0.2 VQ, at every level.
+A sample's metric = sum(weight * correct) / sum(weight), in percent. The composite is S = 0.4 IF + 0.4 VC + 0.2 VQ, at
+every level.
 """
 
 from __future__ import annotations

@@ -55,7 +55,7 @@ SOURCE = ReleaseSource(
 
 
 def find_creval_folder(path: Path) -> Path | None:
-    """Return the folder with `instruction.json` and the questions, which is `path` or inside it, or None."""
+    """Return `path` or a folder in it, whichever has `instruction.json` and the questions. None if neither has."""
     for folder in (path, path / "bench", path / "CREval" / "bench"):
         if (folder / "instruction.json").is_file() and _question_folder(folder) is not None:
             return folder
@@ -104,7 +104,7 @@ def load_creval_dataset(folder: Path) -> Dataset:
 
 
 def _find_few_questions(samples: Iterable[Sample]) -> Iterator[DatasetIssue]:
-    """Yield the samples of a built benchmark that lost questions, for example in a review."""
+    """Yield an issue for each metric of a sample with too few questions, for example after a review."""
     for sample in samples:
         counts = Counter(question.metric for question in sample.questions)
         for metric in METRICS:
@@ -115,7 +115,7 @@ def _find_few_questions(samples: Iterable[Sample]) -> Iterator[DatasetIssue]:
 
 
 def _read_authors(folder: Path) -> dict[str, str]:
-    """Return the models that created a benchmark, as recorded by `creval build` in `build.json`."""
+    """Return the models that created a benchmark, by role, as recorded by `creval build` in `build.json`."""
     try:
         models = read_json(folder / "build.json")["models"]
         return {role: str(models[role]) for role in _AUTHORS if models.get(role)}
@@ -160,7 +160,7 @@ def _parse_sample(
 
 
 def _parse_steps(released: object, identity: str, issues: IssueList) -> tuple[InstructionStep, ...]:
-    """Return the steps of the instruction, which built benchmarks may contain. The release has none."""
+    """Return the steps of the instruction. Only benchmarks made by `creval build` have them, not the release."""
     if released is None:
         return ()
     if isinstance(released, list) and all(isinstance(s, str) and s.strip() for s in released):
@@ -223,7 +223,7 @@ def _parse_question(metric: str, position: int, entry: Mapping[str, Any], where:
 
 
 def _parse_weight(released: object) -> float:
-    """Return a weight, which may be released as a text; 1 if it is invalid."""
+    """Return a weight, which may be a string in the release; 1 if it is invalid."""
     try:
         weight = float(released) if isinstance(released, int | float | str) else 1.0
     except ValueError:

@@ -22,9 +22,9 @@ IMAGE_REFERENCE = re.compile(r"[<\[](SOURCE|REF_([0-9]{1,4}))[>\]]")
 
 
 def read_item_lines(path: Path) -> Iterator[tuple[int, dict[str, Any], str]]:
-    """Yield the number, the item and an empty string for each non-empty line.
+    """Yield the line number, the item and an error for each non-empty line.
 
-    A malformed line has an empty item and the reason.
+    The error is empty if the line is valid. If the line is malformed, the item is empty.
     """
     try:
         lines = read_bytes(path, MAX_JSON_BYTES).splitlines()
@@ -45,7 +45,7 @@ def find_blanks(text: str) -> list[str]:
 
 
 def find_unfilled(entry: Mapping[str, Any]) -> list[str]:
-    """Return the unfilled placeholders of a built item. In released items, braces are ordinary text."""
+    """Return the unfilled placeholders of an item of `creval build`. In released items, braces are ordinary text."""
     built = isinstance(entry.get("made"), dict)
     return find_blanks(coerce_text(entry.get("Instruction"))) if built else []
 
@@ -73,7 +73,7 @@ def resolve_image_path(folder: Path, given: object) -> Path | None:
 
 
 def clean_image_name(given: object) -> str:
-    """Return an image name in an item with forward slashes."""
+    """Return an image name of an item, with forward slashes."""
     return clean_text(given).replace("\\", "/")
 
 

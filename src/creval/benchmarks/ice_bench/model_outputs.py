@@ -1,4 +1,4 @@
-"""Metadata in a model's output folder for ICE-Bench: paths of images and unsupported tasks.
+"""Metadata files in a model's output folder for ICE-Bench: paths of images, and unsupported tasks.
 
 `gen_info.json` is the authors' format, which maps an item's id to the path of its image. Each line of
 `unsupported.txt` names a task, or a group of tasks, that the model does not support.
@@ -55,8 +55,8 @@ def _read_output_list(folder: Path, samples: Sequence[Sample]) -> Iterator[Edit]
     entries = {replace_lone_surrogates(identity): name for identity, name in entries.items()}
     if samples and entries and not any(sample.id in entries for sample in samples):
         raise CrevalError(
-            f"{path} names no item of the benchmark: it contains {next(iter(entries))[:80]!r}, but an "
-            f"item of the benchmark is {samples[0].id!r}."
+            f"{path} names no item of the benchmark: it contains {next(iter(entries))[:80]!r}, but items "
+            f"of the benchmark have ids such as {samples[0].id!r}."
         )
     for sample in samples:
         key = EditKey("", sample.id)
@@ -71,14 +71,14 @@ def _read_output_list(folder: Path, samples: Sequence[Sample]) -> Iterator[Edit]
 
 
 def _is_present(path: Path) -> bool:
-    """Return True if the file exists. Raises `CrevalError` if it is not a file."""
+    """Return True if the file exists. Raises `CrevalError` if the path exists but is not a file."""
     if path.exists() and not path.is_file():
         raise CrevalError(f"{path} must be a file.")
     return path.is_file()
 
 
 def _resolve_in_folder(folder: Path, name: object) -> Path | None:
-    """Return the image at the longest suffix of a path that exists in the folder, or None.
+    """Return the file in the folder that matches the longest ending of a path, or None.
 
     Authors write paths such as `results/METHOD/images/1.jpg`.
     """

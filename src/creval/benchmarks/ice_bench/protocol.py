@@ -3,7 +3,7 @@
 - AES = aesthetic / 10, IMG = imaging / 100
 - PF = CLIP-cap / 0.5; for editing (CLIP-cap / 0.5 + VLLM-QA) / 2; for colorization CLIP-cap / 0.5 + colorfulness
 - SRC = (CLIP-src + 1 - L1-src) / 2, REF = the similarity of face, style or subject
-- CTRL = 1 - the distance from pose, edges, depth or grey; for deblurring PF = IMG, CTRL = SSIM
+- CTRL = 1 - the distance from the control image (pose, edges, depth or grey); for deblurring PF = IMG, CTRL = SSIM
 
 A task's score is the weighted sum of its dimensions. Scores of groups are means over tasks. An unsupported task
 counts as 0.
@@ -72,7 +72,7 @@ _QUESTION_TEXT = "Was the instruction carried out?"
 
 
 class IceBench(Protocol):
-    """Measurements for each task, and for editing tasks a judge's answer whether the instruction was followed."""
+    """Measurements for each task; for editing tasks also a judge's answer to whether the instruction was followed."""
 
     name = "ice-bench"
     schema = SCHEMA
@@ -86,8 +86,9 @@ class IceBench(Protocol):
     def with_weights(self, weights: Weights) -> IceBench:
         """Return the protocol with other weights.
 
-        `weights` are the weights of dimensions, for all or some tasks. `released` uses the formulas of the authors'
-        code, which differ for colorization. `raw` shows raw metrics instead of dimensions.
+        `weights` maps dimensions to weights, for all or some tasks. It can also be a name: `released` uses the
+        formulas of the authors' code, which differ from the paper for colorization. `raw` shows raw metrics instead
+        of dimensions.
         """
         protocol = IceBench(as_released=weights == RELEASED)
         if not isinstance(weights, str):
@@ -129,12 +130,12 @@ class IceBench(Protocol):
         return found
 
     def _formulas_of(self, sample: Sample) -> Mapping[str, Formula]:
-        """Return the formulas of a sample's dimensions. Empty if it belongs to no task."""
+        """Return the formulas of a sample's dimensions. Empty if the sample belongs to no task."""
         return self._formulas.get(sample.tags.get("task", ""), {})
 
 
 def build_qa_question(sample: Sample) -> Question:
-    """Return the question whether the instruction was followed, which shows all images of the sample."""
+    """Return the question of whether the instruction was followed. The judge sees all images of the sample."""
     images = {"mask": sample.mask is not None, "references": bool(sample.references)}
     also = tuple(name for name, exists in images.items() if exists)
     return Question(
@@ -150,7 +151,7 @@ def build_qa_question(sample: Sample) -> Question:
 
 
 def _with_unique_names(known: Mapping[str, Formula]) -> dict[str, Formula]:
-    """Rename raw metrics that occur in an earlier formula to include the dimension (`imaging/PF`)."""
+    """Append the dimension to the name of a raw metric that an earlier formula contains, too (`imaging/PF`)."""
     taken: set[str] = set()
     found = {}
     for dimension, formula in known.items():
@@ -173,7 +174,7 @@ def _build_measurement(sample: Sample, name: str, dimension: str) -> Measurement
 
 
 def _count_values(names: Collection[str], values: Mapping[str, float | None]) -> tuple[int, int]:
-    """Return the number of raw metrics with a value, and the number of all."""
+    """Return the number of these raw metrics that have a value, and the number of all of them."""
     return sum(values.get(name) is not None for name in names), len(names)
 
 

@@ -1,7 +1,7 @@
 """ICE-Bench's 31 tasks: names, groups, formulas of dimensions, and weights.
 
 A dimension is a linear combination of raw metrics. A task's score is the weighted sum of its
-dimensions. Factors and weights are those of the paper's section B and its authors' code.
+dimensions. Factors and weights are those of the paper's supplement B and of its authors' code.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class Formula(NamedTuple):
 
 
 class Task(NamedTuple):
-    """A task: its number and name in the paper, name in the release, group, and the metrics of REF and CTRL."""
+    """A task: its number and name in the paper, name in the release, group, and the raw metrics of REF and CTRL."""
 
     number: int
     name: str
@@ -82,7 +82,7 @@ class Task(NamedTuple):
 
     @property
     def tags(self) -> dict[str, str]:
-        """The tags of its samples, by level."""
+        """The tags of the task's samples, by level."""
         tags = {"category": self.category, "task_group": self.group}
         if self.has_source and self.reference_metric == "subject":
             tags["task_subgroup"] = SUBJECT_SUBGROUP
@@ -217,8 +217,9 @@ def find_tasks(name: str) -> tuple[Task, ...]:
 def resolve_weights(weights: Mapping[str, float | Mapping[str, float]]) -> dict[str, Mapping[str, float]]:
     """Return the weights of each task's dimensions, with the given weights applied.
 
-    A number is the weight of a dimension in all tasks. A mapping is for the task, group or category that its key names;
-    the most specific key applies. Weights are scaled to a sum of 1. Other tasks have their default weights.
+    A key with a number is a dimension, and the number is its weight in all tasks. A key with a mapping is a task, a
+    group or a category, and the mapping has the weights of its dimensions. The most specific key applies. Weights are
+    scaled to a sum of 1. Tasks without given weights have the default ones.
     """
     found = {task.name: GROUP_WEIGHTS[task.group] for task in TASKS.values()}
     for_all = {name: of for name, of in weights.items() if not isinstance(of, Mapping)}
@@ -254,7 +255,7 @@ def _normalise_weights(task: Task, weights: Mapping[str, float]) -> dict[str, fl
     total = sum(weights.values())
     if not any(weights.values()):
         dimensions = ", ".join(GROUP_WEIGHTS[task.group])
-        raise CrevalError(f"no weight is above zero for {task.name}, whose dimensions are {dimensions}.")
+        raise CrevalError(f"no dimension of {task.name} has a weight. Its dimensions are {dimensions}.")
     if not all(0 <= weight < math.inf for weight in weights.values()) or not 0 < total < math.inf:
         raise CrevalError(f"the weights of {task.name} must be zero or more, with a sum above zero.")
     return {name: weights.get(name, 0.0) / total for name in GROUP_WEIGHTS[task.group]}

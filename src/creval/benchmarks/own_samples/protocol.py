@@ -1,7 +1,7 @@
 """The protocol for your own yes/no questions, each of which belongs to a metric.
 
-A sample's metric = sum(weight * correct) / sum(weight), in percent. `mean` is the
-unweighted mean of several metrics.
+A sample's metric = sum(weight * correct) / sum(weight), in percent. If there are several metrics, `mean` is their
+unweighted mean.
 """
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ def find_samples_folder(path: Path) -> Path | None:
 
 
 def find_table(folder: Path, names: Sequence[str]) -> Path | None:
-    """Return the file with one of these names in a folder, or None. Raises `CrevalError` if there are several."""
+    """Return the file with one of these names in a folder, or None. Raises `CrevalError` if the folder has several."""
     found = [folder / name for name in names if (folder / name).is_file()]
     if len(found) > 1:
         raise CrevalError(f"{folder} contains both {' and '.join(names)}. Keep one of them.")
@@ -106,15 +106,15 @@ def read_own_samples(folder: Path, issues: IssueList) -> OwnSamples:
 
 
 def names_sources(rows: Iterable[TableRow]) -> bool:
-    """Return True if any row names a source. If none does, images are generated from text alone."""
+    """Return True if any row names a source. If no row does, the benchmark is for generation from text alone."""
     return any(field_name(column) == "source" for row in rows for column in row.cells)
 
 
 def find_levels(samples: Iterable[Sample]) -> list[Level]:
     """Return the levels that are created from tags.
 
-    A tag becomes a level if it has at most `MAX_GROUPS` values and at least one of them is on several samples. Only the
-    first `MAX_LEVELS` such tags are used. Numbers are sorted; other values are in the order of their first occurrence.
+    A tag becomes a level if it has at most `MAX_GROUPS` values and several samples share one of them. Only the first
+    `MAX_LEVELS` such tags are used. Values that are all numbers are sorted; others keep the order of first occurrence.
     """
     counts: dict[str, Counter[str]] = {}
     for sample in samples:

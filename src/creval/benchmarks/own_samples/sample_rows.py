@@ -27,7 +27,7 @@ _SEPARATORS = re.compile(r"[|;]")
 
 
 def field_name(column: str) -> str:
-    """Return the field that a column stores, resolving aliases and the prefix of tags.
+    """Return the name of the field in a column: without the tag prefix, and with aliases resolved.
 
     >>> field_name("image"), field_name("tag:weather"), field_name("weather")
     ('source', 'weather', 'weather')
@@ -41,7 +41,7 @@ def is_tag(column: str) -> bool:
 
 
 class _UnusableRowError(Exception):
-    """An error in a row that makes it unusable: the rule, a note on what to do, and the sample's id."""
+    """An error that makes a row unusable: the violated rule, a note on what to do, and the sample's id."""
 
     def __init__(self, rule: str, note: str, item: str = "") -> None:
         super().__init__(note)
@@ -51,7 +51,7 @@ class _UnusableRowError(Exception):
 class SampleParser:
     """Parser of rows. Problems become issues, and unusable rows are left out.
 
-    `has_sources`: a row without a source is an error, not an image to generate from text alone.
+    If `has_sources`, a row without a source is an error. Otherwise all images are generated from text alone.
     """
 
     def __init__(self, folder: Path, file: str, issues: IssueList, *, has_sources: bool) -> None:
@@ -60,7 +60,7 @@ class SampleParser:
         self._tags: set[str] = set()
 
     def parse(self, row: TableRow) -> tuple[Sample, Any] | None:
-        """Return the sample of a row and its field `questions`, or None if the row is unusable."""
+        """Return the sample of a row and the row's field `questions`, or None if the row is unusable."""
         try:
             return self._parse(row)
         except _UnusableRowError as error:
@@ -154,7 +154,7 @@ class SampleParser:
 
 
 def split_cell(given: object, separators: str = "|;") -> list[str]:
-    """Return the parts of a cell, or the texts of a list."""
+    """Return the texts of a list, or the parts of a cell between separators."""
     parts = given if isinstance(given, list) else re.split(f"[{re.escape(separators)}]", clean_text(given))
     return [text for part in parts if (text := clean_text(part))]
 
@@ -180,7 +180,7 @@ def _parse_step(entry: object, position: int) -> InstructionStep:
     if not fields["text"]:
         raise ValueError("a step has no text")
     if not isinstance(needs, Sequence) or not all(type(step) is int and 1 <= step <= position for step in needs):
-        raise ValueError("a step's `needs` must be the numbers, from 1, of earlier steps")
+        raise ValueError("a step's `needs` must be numbers of earlier steps, counted from 1")
     return InstructionStep(
         **fields, needs=tuple(step - 1 for step in needs), boxes=tuple(_iter_boxes(entry.get("boxes")))
     )

@@ -35,7 +35,10 @@ from creval.core.sample import Sample
 
 
 class CaptionBuilder(Builder[dict[str, str]]):
-    """Builder of the captions that a benchmark's samples lack. A source is described once for all of its samples."""
+    """Builder of the captions that a benchmark's samples lack.
+
+    A source that several samples share is described once.
+    """
 
     benchmark = "captions"
     unit = "sample"
@@ -80,7 +83,7 @@ class CaptionBuilder(Builder[dict[str, str]]):
         return {"source": source, "target": await write_target_caption(session, self._prompts, source, instruction)}
 
     def save(self, result: GenerationResult[dict[str, str]]) -> None:
-        """Add rows to the file. Rows of unchanged instructions stay, also if people have edited their captions."""
+        """Add the new captions to the file. Captions that people have edited stay if the instruction is unchanged."""
         made = {
             "by": self.generator.judges["writer"].model,
             "prompts": [prompt.version for prompt in self._prompts.values()],

@@ -20,7 +20,7 @@ _ABOUT_EDITING = re.compile(
 
 
 def load_caption_prompts(folder: str | None) -> dict[str, Prompt]:
-    """Load the prompts by stage."""
+    """Return the prompts by stage."""
     return {
         SOURCE_STAGE: load_prompt_with_places("caption_source", folder),
         TARGET_STAGE: load_prompt_with_places("caption_target", folder, "instruction"),
@@ -37,7 +37,10 @@ async def write_source_caption(session: ValidatingSession, prompts: Mapping[str,
 async def write_target_caption(
     session: ValidatingSession, prompts: Mapping[str, Prompt], caption: str, instruction: str
 ) -> str:
-    """Return a caption of the ideal edit of the session's image, which has the given caption."""
+    """Return a caption of the ideal edit of the session's image.
+
+    `caption` is the caption of the image before the edit.
+    """
 
     def read(text: str) -> str:
         found = _read_valid(text)

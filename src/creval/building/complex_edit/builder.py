@@ -58,7 +58,7 @@ class ComplexEditBuilder(Builder[dict[str, Any]]):
         return estimate_complex_edit_stages(self.steps)
 
     async def make(self, session: ValidatingSession) -> dict[str, Any]:
-        """Build a row and write it at once."""
+        """Build the JSON row of an image and write it at once."""
         item = session.session.item
         edit = await write_chain(session, self._prompts, self.steps)
         provenance = {

@@ -1,7 +1,7 @@
 """Formats and parsers of the replies from which Complex-Edit's chains are built.
 
-Each kind of reply has its requested format and its parser next to each other. The parsers accept other common formats
-too. An ambiguous reply, with two different values, is not accepted.
+For each kind of reply, there is the format that the model is asked for and a parser. The parsers accept other common
+formats too. A reply with two different values for one field is ambiguous and not accepted.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ SEQUENCE_FORMAT = ReplyFormat(
 
 
 def read_sequence(text: str) -> list[AtomicInstruction]:
-    """Return the atomic instructions of a reply that have a known operation, in their order."""
+    """Return a reply's atomic instructions, in their order, without those whose operation is unknown."""
     found = [
         AtomicInstruction(name, record["instruction"], record.get("reason", ""))
         for record in parse_records(text)
@@ -63,7 +63,7 @@ def _read_numbered_list(text: str) -> list[AtomicInstruction]:
 
 
 def _split_reason(text: str) -> tuple[str, str]:
-    """Split an instruction from the reason in brackets after it."""
+    """Separate an instruction from the reason in brackets that follows it."""
     at = max(text.rfind("("), text.rfind("（"))
     match = _BECAUSE.fullmatch(text, at) if at > 0 else None
     return (text[:at], match[1]) if match else (text, "")

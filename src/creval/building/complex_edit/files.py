@@ -1,4 +1,4 @@
-"""Files of a built Complex-Edit benchmark: one JSON row next to each image. People can edit the rows."""
+"""Files of a built Complex-Edit benchmark: next to each image, a JSON file with its row. People can edit the rows."""
 
 from __future__ import annotations
 
@@ -23,7 +23,9 @@ class ComplexEditRows:
         for path in find_row_files(folder).get(SPLIT, ()):
             content = read_json(path)
             if not isinstance(content, dict):
-                raise CrevalError(f"{path} is not a row. Delete it, and it will be built again.")
+                raise CrevalError(
+                    f"{path} does not contain a JSON object. Delete it, and the item will be built again."
+                )
             self._numbers[str(content.get("picture"))] = int(path.stem)
 
     def __len__(self) -> int:
@@ -33,7 +35,7 @@ class ComplexEditRows:
         return replace_lone_surrogates(name) in self._numbers
 
     def assign_numbers(self, names: Sequence[str]) -> dict[str, int]:
-        """Return a number for each image: the stored one, else its index, or the next free one if that is taken."""
+        """Return a number for each image: its stored number, otherwise its index or the next number that is free."""
         taken, found = set(self._numbers.values()), {}
         for at, name in enumerate(names):
             number = self._numbers.get(replace_lone_surrogates(name))
@@ -44,7 +46,7 @@ class ComplexEditRows:
         return found
 
     def write(self, item: GenerationItem, number: int, edit: Mapping[str, Any], provenance: Any) -> None:
-        """Write a row and its image."""
+        """Write an item's row and image."""
         if item.image is None:
             raise CrevalError(f"{item.id} has no image.")
         image = f"{number:04d}{item.image.suffix.casefold()}"

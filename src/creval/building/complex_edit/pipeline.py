@@ -34,7 +34,7 @@ def load_complex_edit_prompts(folder: str | None = None) -> dict[str, Prompt]:
 
 
 def estimate_complex_edit_stages(steps: int) -> list[StageEstimate]:
-    """Return the estimated calls of an image."""
+    """Return the estimated calls for one image."""
     return [
         StageEstimate("writer", 1, 750, 90 * steps),
         StageEstimate("reviser", steps, 270, 40, images=0),
@@ -71,7 +71,7 @@ def _parse_sequence(text: str, steps: int) -> list[chain_replies.AtomicInstructi
         if reason := text_rules.find_violation(one.instruction, length=_ATOMIC_LENGTH):
             raise InvalidReplyError(f"edit {number}: {reason}")
         if one.instruction.casefold() in seen:
-            raise InvalidReplyError(f"edit {number}: duplicate: it says what another one says")
+            raise InvalidReplyError(f"edit {number}: duplicate: another edit has the same instruction")
         seen.add(one.instruction.casefold())
     return found
 
@@ -86,11 +86,11 @@ async def _simplify(
     def read(text: str) -> str:
         found = chain_replies.read_simplified(text)
         if found is None:
-            raise InvalidReplyError("format: it cannot be read whether a shorter one is needed")
+            raise InvalidReplyError("format: the reply does not say clearly whether a shorter instruction is needed")
         if not found:
             return original
         if len(found) >= len(original):
-            raise InvalidReplyError("simplification: it is not shorter")
+            raise InvalidReplyError("simplification: the instruction is not shorter than before")
         lost_words = text_rules.kept_quotes_rule(find_quotes(original))
         return text_rules.require_valid(found, length=text_rules.length_rule(2, 60), lost_words=lost_words)
 
@@ -112,7 +112,7 @@ async def _simplify(
 async def _write_compound(
     session: ValidatingSession, prompt: Prompt, sequence: Sequence[dict[str, str]], previous: dict[str, str]
 ) -> dict[str, str]:
-    """Return one instruction that merges a sequence."""
+    """Return one instruction that merges a sequence of atomic instructions."""
     quotes = [
         words
         for step in sequence
@@ -133,7 +133,7 @@ async def _write_compound(
             lost_words=text_rules.kept_quotes_rule(quotes),
         )
         if found.instruction.casefold() == previous["compound_instruction"].casefold():
-            raise InvalidReplyError("nothing added: the last edit is not in it")
+            raise InvalidReplyError("nothing added: the last edit is not in the instruction")
         return found
 
     listed = "\n".join(f"{at}. {step['instruction']}" for at, step in enumerate(sequence, 1))

@@ -23,7 +23,7 @@ from creval.core.files import coerce_text, read_json, write_json
 
 
 class ComplexEditReview(JsonReview[dict[str, Path]]):
-    """Review of rows. Dropped instructions are left out of the benchmark.
+    """Review of a benchmark's rows. Dropped instructions are left out of the benchmark.
 
     Dropping an atomic instruction also drops all compounds that contain it.
     """

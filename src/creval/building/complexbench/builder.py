@@ -103,7 +103,7 @@ class ComplexBenchBuilder(Builder[dict[str, Any]]):
 
     @property
     def unsuitable_images(self) -> dict[str, str]:
-        """Unsuitable images with the reasons."""
+        """The unsuitable images, each with the reason."""
         return self._suitable.unsuitable
 
     def warnings(self) -> list[str]:
@@ -125,7 +125,10 @@ class ComplexBenchBuilder(Builder[dict[str, Any]]):
         return {**super().record(result), "not_kept": self.unsuitable_images}
 
     def save(self, result: GenerationResult[dict[str, Any]]) -> None:
-        """Save new samples into the current files, which people may have changed since the build started."""
+        """Add the new samples to the files.
+
+        These are read again, because people may have changed them during the build.
+        """
         result.left_out |= self._lost
         for identity in list(result.results):
             name, _ = self._jobs[identity]

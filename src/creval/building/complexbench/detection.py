@@ -85,7 +85,7 @@ def _parse_objects(cached: Mapping[str, Any], path: Path) -> list[AnnotatedObjec
 
 
 def _detect_in_image(image: Image.Image, detector: Detector) -> list[tuple[str, Box]]:
-    """Return the objects in an image, with boxes relative to its size. Of overlapping boxes, keep the best one."""
+    """Return the objects in an image, with boxes relative to its size. Of overlapping boxes, the best one is kept."""
     width, height = image.size
     found: list[tuple[str, Box]] = []
     for name, boxes in detector(image, COCO_CLASSES).items():

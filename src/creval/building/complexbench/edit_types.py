@@ -1,7 +1,7 @@
 """ComplexBench-Edit's ten edit types, and the types of the steps of each level.
 
-The paper (arXiv 2506.12830, section 3.1.2) draws chains from a subset of the types, but does not list it. The subsets
-here follow the released instructions.
+In the paper (arXiv 2506.12830, section 3.1.2), the types of a chain are drawn from a subset of the ten, which the paper
+does not list. The subsets here are those that occur in the released instructions.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ _STEPS = 3
 
 
 class EditTypePlan(NamedTuple):
-    """Subset of a sample, the types of its steps, and the earlier steps that each step depends on."""
+    """Plan of a sample: its subset of the benchmark, and for each step its type and the earlier steps it depends on."""
 
     subset: str
     edit_types: tuple[str, ...]
@@ -61,7 +61,7 @@ class EditTypePlan(NamedTuple):
 
 
 def select_levels(level: str) -> tuple[str, ...]:
-    """Return the levels that a value of the option selects: one, or with "all" those of the release."""
+    """Return the levels that a value of `level` selects: one level, or with "all" those of the release."""
     require_known("level", level, (*LEVELS, "all"))
     return RELEASED_LEVELS if level == "all" else (level,)
 
@@ -83,7 +83,7 @@ def parse_edit_types(given: str, levels: Collection[str] = ("any",)) -> tuple[st
 
 
 def draw_any_types(types: Sequence[str], objects: Iterable[str], seed: str) -> EditTypePlan | None:
-    """Draw three of the given types for parallel steps. None if fewer of them suit the objects.
+    """Draw three of the given types for parallel steps. None if fewer than three suit the objects.
 
     A type is drawn at most as often as it is given.
     """

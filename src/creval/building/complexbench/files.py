@@ -56,11 +56,14 @@ class ComplexBenchEntries:
         }
 
     def has(self, subsets: Iterable[str], name: str) -> bool:
-        """Return whether one of these subsets contains an image."""
+        """Return whether one of these subsets contains this image."""
         return any(image_key(name) in self.subsets[subset] for subset in subsets)
 
     def find_key_clashes(self, names: Iterable[str]) -> dict[str, str]:
-        """Return images whose key is already taken, with the reason. An image with an existing entry keeps its key."""
+        """Return the images whose key another image has, with the reason.
+
+        An image with an existing entry keeps its key.
+        """
         alike: dict[str, list[str]] = {}
         for name in names:
             alike.setdefault(image_key(name).casefold(), []).append(name)
@@ -79,7 +82,7 @@ class ComplexBenchEntries:
             copy_image(image, path)
 
     def add(self, subset: str, name: str, steps: Mapping[str, Any], provenance: Any) -> bool:
-        """Add an entry, for `save` to write. Return False if its key exists already."""
+        """Add an entry in memory; `save` writes it. Return False if its key exists already."""
         key = image_key(name)
         if key in self.subsets[subset]:
             return False
@@ -89,7 +92,7 @@ class ComplexBenchEntries:
         return True
 
     def save(self, subsets: Iterable[str] = ALL_SUBSETS) -> None:
-        """Write subsets, sorted by key. A subset of the release without samples is written as an empty file."""
+        """Write the files of subsets, sorted by key. A subset of the release gets a file even if it has no samples."""
         for subset in subsets:
             if subset == PARALLEL_ANY and not self.subsets[subset]:
                 continue

@@ -38,7 +38,7 @@ class ImageObjects(NamedTuple):
     size: tuple[int, int]
 
     def describe(self) -> str:
-        """Return the objects with their positions, as a list for a prompt."""
+        """Return a list of the objects and their positions, for a prompt."""
         width, height = self.size
         lines = []
         for name, (left, top, right, bottom) in self.objects:
@@ -84,7 +84,7 @@ def _center(box: Box) -> tuple[float, float]:
 
 
 def find_object(scene_objects: Sequence[SceneObject], written_name: str) -> SceneObject | None:
-    """Return the object with a name, or None if there is none or the name is ambiguous."""
+    """Return the object with this name, or None if no object has it or the name is ambiguous."""
     words = _ARTICLE.sub("", " ".join(written_name.casefold().split()).strip(" ."))
     exact = [thing for thing in scene_objects if thing.name.casefold() == words]
     # The name may be part of a longer expression: `person's vest`, `white vase`.
@@ -108,7 +108,7 @@ class SuitableImages(NamedTuple):
     unreadable: dict[str, str]
 
     def describe_unsuitable(self) -> list[str]:
-        """Return a sentence for each reason of unsuitable images, with their number and examples."""
+        """Return a sentence for each reason why images are unsuitable, with the number of these images and examples."""
         sentences = []
         for reason, number in Counter(self.unsuitable.values()).most_common():
             names = [name for name, why in self.unsuitable.items() if why == reason][:_MAX_EXAMPLES]

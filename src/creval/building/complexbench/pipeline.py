@@ -1,6 +1,6 @@
 """ComplexBench-Edit's instructions for any images (arXiv 2506.12830).
 
-A model writes three steps of given types. In a chain, each step is written with the previous ones in the request. A
+A model writes three steps of given types. In a chain, the request for a step contains the steps that it depends on. A
 second model checks all steps.
 """
 
@@ -36,7 +36,7 @@ def load_complexbench_prompts(folder: str | None = None) -> dict[str, Prompt]:
 
 @dataclass(frozen=True)
 class StepWriter:
-    """Writer of three instructions for an image that a second model finds feasible."""
+    """Writer of three instructions for an image. A second model checks that they are feasible."""
 
     session: ValidatingSession
     prompts: Mapping[str, Prompt]
@@ -46,7 +46,7 @@ class StepWriter:
     async def write(self) -> dict[str, Any]:
         """Return a sample's entry in the form of the release.
 
-        Infeasible steps are written again with the reason, and so are the steps that depend on them.
+        The model is told why a step is infeasible and writes it again, followed by the steps that depend on it.
         """
         steps: list[ChainStep | None] = [None] * len(self.plan.edit_types)
         reasons = dict.fromkeys(range(len(steps)), "")
@@ -82,7 +82,7 @@ class StepWriter:
                 raise InvalidReplyError("format: one instruction, and only one, is needed")
             text_rules.require_valid(found.instruction, length=_STEP_LENGTH)
             if last is not None and found.instruction.casefold() == last.instruction.casefold():
-                raise InvalidReplyError("repetition: it is the one that was not accepted")
+                raise InvalidReplyError("repetition: this instruction was already rejected")
             return self._validate_step(found, kind, before, apart)
 
         return await self.session.generate_until_valid(
@@ -107,7 +107,7 @@ class StepWriter:
     def _validate_step(
         self, found: ChainStep, kind: str, before: Sequence[ChainStep], apart: Sequence[ChainStep]
     ) -> ChainStep:
-        """Return a valid step, with its objects named as in the list. Raises `InvalidReplyError` if it is invalid."""
+        """Return the step with its objects named as in the list. Raises `InvalidReplyError` if the step is invalid."""
         if kind in GLOBAL:
             return found._replace(old="", new="")
         if kind in ("add object", "change object") and not found.new:
@@ -117,7 +117,7 @@ class StepWriter:
         if before:
             made = before[-1].new or before[-1].old
             if made and not _mentions(found.instruction, made):
-                raise InvalidReplyError(f"chain: it does not name the {made} of the instruction before")
+                raise InvalidReplyError(f"chain: it does not name the {made} of the previous instruction")
             return found._replace(old="" if kind == "add object" else made)
         if kind == "add object":
             return found._replace(old="")

@@ -103,7 +103,7 @@ def _step_label(number: int, needs: Sequence[int]) -> str:
 
 
 def _is_complete(entry: Any) -> bool:
-    """Return whether an entry has three lines and three edit pairs, as a review requires."""
+    """Return whether an entry has three instructions (lines) and three edit pairs, as a review requires."""
     pairs = entry.get("edit pair") if isinstance(entry, dict) else None
     if not isinstance(pairs, list) or not all(isinstance(pair, dict) for pair in pairs):
         return False

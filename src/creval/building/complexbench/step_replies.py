@@ -15,7 +15,7 @@ _NOTHING = ("nothing", "none", "null", "n/a", "-")
 
 
 class ChainStep(NamedTuple):
-    """A step of a reply: its instruction, the object that it changes, and the object that it creates."""
+    """A step in a reply: its instruction, the object that it changes, and the object that it creates."""
 
     instruction: str
     old: str = ""
@@ -30,7 +30,7 @@ STEP_FORMAT = ReplyFormat(
 
 
 def read_step(text: str) -> ChainStep | None:
-    """Return the step of a reply, or None if there is none or more than one."""
+    """Return the step in a reply, or None if the reply has no step or more than one."""
     found = parse_records(text)
     instruction = single_value(found, "instruction")
     if not instruction:

@@ -46,7 +46,8 @@ class CrevalBuildOptions:
     - `dimension`: "balanced", "fitting" or the name of one dimension.
     - `instructions`: file of given instructions.
     - `rewrite`: rewrite the given instructions.
-    - `blind`: check the questions on the source image.
+    - `blind`: let a second model answer the questions about the source image alone, to find questions that cannot
+      measure the edit.
     - `examples`: file of example instructions by dimension, instead of the shipped ones.
     """
 
@@ -66,8 +67,8 @@ class CrevalBuildOptions:
 class CrevalBuilder(Builder[SampleDraft]):
     """Builder of a new or resumed CREval benchmark.
 
-    Every start runs all pipelines again with stored replies, so that missing or edited files are found. `user_edited`
-    lists the files and entries that people have changed. They are not overwritten.
+    Each time a build is started, the pipelines of all items run with the stored replies, so that missing or edited
+    files are found. `user_edited` lists the files and entries that people have changed. They are not overwritten.
     """
 
     benchmark = "creval"
@@ -135,7 +136,7 @@ class CrevalBuilder(Builder[SampleDraft]):
                 shown = ", ".join(unknown[:3]) + (", ..." if len(unknown) > 3 else "")
                 self.notes.append(f"{len(unknown)} instructions match no image, or more than one: {shown}")
             if not any(source.given_instruction for source in sources):
-                raise CrevalError(f"{self.options.instructions} names none of the images in {images}.")
+                raise CrevalError(f"{self.options.instructions} contains none of the images in {images}.")
         sources = sources[: self.settings.limit]
         without = sum(not source.given_instruction for source in sources)
         if self.options.instructions is not None and without:
@@ -202,9 +203,9 @@ class CrevalBuilder(Builder[SampleDraft]):
             result.leave_out(name, reason)
 
     def record(self, result: GenerationResult[SampleDraft]) -> Mapping[str, Any]:
-        """Return the additional entries of `build.json`.
+        """Return the additional entries for `build.json`.
 
-        They include items that earlier starts left out or rejected, unless they are done now.
+        Items that earlier starts of the build left out or rejected are included, unless they are done now.
         """
         before = read_build_record(self.out)
         left_out = {name: why for name, why in before.get("left_out", {}).items() if name not in result.results}
@@ -237,7 +238,7 @@ class CrevalBuilder(Builder[SampleDraft]):
         return dict.fromkeys([source.id for source in self.sources], self.options.dimension)
 
     def _facts(self) -> dict[str, Any]:
-        """Return the facts, besides the fingerprint, that are needed to reproduce the build."""
+        """Return what is needed, besides the fingerprint, to reproduce the build."""
         given = {source.id: digest for source in self.sources if (digest := _instruction_digest(source))}
         return {
             "models": {role: judge.model for role, judge in self.generator.judges.items()},

@@ -38,13 +38,13 @@ SHIPPED_EXAMPLES = ExampleSet({name: dimension.examples for name, dimension in D
 
 
 def read_examples(path: Path | None) -> ExampleSet:
-    """Read a user's examples. Dimensions without any keep the shipped ones.
+    """Read a user's examples. A dimension without examples of the user keeps the shipped ones.
 
     Accepted files:
 
     - CSV, JSON or JSONL with the columns dimension and instruction
     - a JSON object from dimension to a list of instructions
-    - a folder with a text file for each dimension, named as it, with an instruction per line
+    - a folder with a text file for each dimension, named after the dimension, with one instruction per line
 
     Each example must follow the rules for instructions, since the writer imitates it.
     """
@@ -100,7 +100,7 @@ def _read_lines(path: Path) -> list[str]:
 
 
 def format_examples(examples: ExampleSet, dimension: str = "") -> str:
-    """Return all examples of a dimension, or without one the first example of each, one per line."""
+    """Return all examples of a dimension, one per line. Without a dimension, return the first example of each."""
     if dimension:
         chosen = list(examples.by_dimension[dimension])
     else:

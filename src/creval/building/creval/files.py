@@ -98,13 +98,13 @@ def _write_texts(
 
 
 def _entry_key(identity: str) -> str:
-    """Return the key of a sample's list entry in `build.json`."""
+    """Return the key under which `build.json` stores the digest of a sample's list entry."""
     return f"{SAMPLE_LIST}#{identity}"
 
 
 @contextmanager
 def _record_write_errors(identity: str, result: WriteResult) -> Iterator[None]:
-    """Record errors while the files of a sample are written."""
+    """Record errors that occur while the files of a sample are written, instead of raising them."""
     try:
         yield
     except (ImageError, OSError) as error:
@@ -155,7 +155,7 @@ def build_questions_json(questions: Iterable[KeptQuestion]) -> dict[str, Any]:
 
 
 def _needs_writing(root: Path, name: str, new_digest: str, result: WriteResult) -> bool:
-    """Return whether a file is missing or outdated. A file that people have changed is recorded and not overwritten."""
+    """Return whether a file is missing or outdated. If people have changed it, record that and return False."""
     path, new_digest = root / name, new_digest[:32]
     current_digest = file_digest(path)[:32] if path.is_file() else None
     if current_digest not in (None, new_digest, result.written.get(name)):

@@ -1,8 +1,9 @@
 """CREval's first two stages for any images: an instruction, then questions about it.
 
 For each image one model writes an instruction, and another one writes the questions of three metrics, with one prompt
-for each metric. Texts that violate a rule are requested again with the reasons. A second model answers the IF and VC
-questions about the source image. Questions whose answer there shows that they cannot measure the edit are replaced.
+for each metric. Texts that violate a rule are requested again with the reasons. A checking model answers the IF and VC
+questions about the source image alone. If its answer shows that a question cannot measure the edit, the question is
+replaced.
 """
 
 from __future__ import annotations
@@ -59,7 +60,7 @@ _FLAG_VIOLATIONS = {
 
 @dataclass
 class SampleDraft:
-    """Instruction, dimension, provenance and questions of a new sample."""
+    """A new sample: its instruction, dimension, provenance and questions."""
 
     instruction: str
     dimension: str
@@ -68,7 +69,7 @@ class SampleDraft:
 
 
 class QuestionCounts(NamedTuple):
-    """Number of questions by metric, of flagged questions, and of questions that the second model did not answer."""
+    """Numbers of questions: by metric, flagged, and not answered by the checking model."""
 
     by_metric: Counter[str]
     flagged: int
@@ -86,7 +87,10 @@ def count_questions(drafts: Iterable[SampleDraft]) -> QuestionCounts:
 
 
 def load_creval_prompts(folder: str | Path | None) -> dict[str, Prompt]:
-    """Load the prompts of all stages. Add the placeholder `faults`, for reasons of repeated requests, if needed."""
+    """Return the prompts of all stages.
+
+    A prompt without the placeholder `faults` (why a text is requested again) gets it.
+    """
     found = {name: load_prompt(f"creval_{name}", folder) for name in _PROMPTS}
     for name, prompt in found.items():
         if "faults" not in prompt.placeholders and name != "blind":
@@ -103,11 +107,11 @@ def estimate_creval_stages(
     classified_share: float,
     extra_words: int = 0,
 ) -> list[StageEstimate]:
-    """Return the estimated calls of an image.
+    """Return the estimated calls for one image.
 
     - `given_share`: share of images that have an instruction.
-    - `classified_share`: share of these whose dimension is known.
-    - `extra_words`: words that the examples have more than the shipped ones.
+    - `classified_share`: share of these instructions whose dimension is known.
+    - `extra_words`: by how many words the examples are longer than the shipped ones.
     """
     words = {name: len(prompt.text.split()) + 60 for name, prompt in prompts.items()}
     written = 1.15 if rewrite else 1.15 * (1 - given_share)
@@ -122,10 +126,10 @@ def estimate_creval_stages(
 
 
 class CrevalSession(ValidatingSession):
-    """Session that repeats a failed call with the same attempt number, and then gives up.
+    """Session that sends a failed request again under the same attempt number, and then gives up.
 
-    Every start runs all pipelines again from stored replies. A failed call has no stored reply, so it must not change
-    the attempt numbers of later requests.
+    A resumed build runs all pipelines again from the stored replies. A failed call has no stored reply, so it must not
+    change the attempt numbers of later requests.
     """
 
     async def generate(self, *call: Any, reason: str = "", **places: Any) -> str:
@@ -213,7 +217,7 @@ class SampleWriter:
         )
 
     async def _classify_dimension(self, instruction: str) -> str:
-        """Ask for the dimension of an instruction."""
+        """Return the dimension of an instruction, as classified by the writer."""
 
         def read(reply: str) -> str:
             if name := match_one_of(reply, CLASS_DIMENSIONS):
@@ -281,10 +285,10 @@ class SampleWriter:
             raise GenerationFailedError(f"{metric} questions: {summarise_violations(violations)}")
 
     async def _check_blind(self, instruction: str) -> None:
-        """Let a second model answer the questions about the source image alone.
+        """Let the checking model answer the questions about the source image alone.
 
-        Questions with the wrong answer are flagged, and replacements are requested once. Flagged questions are dropped,
-        or kept with their flag if there would be too few questions without them.
+        A question is flagged if its answer shows that it cannot measure the edit. Replacements are requested once.
+        Flagged questions are dropped, or kept with their flag if there would be too few questions without them.
         """
         flagged = await self._find_flagged(dict.fromkeys(_FLAG_VIOLATIONS, 0), 0)
         first_new = {}
@@ -306,9 +310,9 @@ class SampleWriter:
                 self._reject(f"{metric} question", question.provenance["try"], [flag._replace(text=question.text)])
 
     async def _find_flagged(self, first: Mapping[str, int], attempt: int) -> dict[str, list[KeptQuestion]]:
-        """Return the questions with the wrong answer about the source, by metric.
+        """Return the questions, by metric, whose answer about the source shows that they cannot measure the edit.
 
-        Only questions from the index `first[metric]` on are asked. The answers are stored in their provenance.
+        Only questions from the index `first[metric]` on are asked. The answers are stored in the questions' provenance.
         """
         found: dict[str, list[KeptQuestion]] = {metric: [] for metric in first}
         questions = {metric: self._question_sets[metric].questions for metric in first}

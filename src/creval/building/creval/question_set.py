@@ -47,7 +47,10 @@ class QuestionSet:
         provenance: Mapping[str, object],
         max_new: int | None,
     ) -> list[RuleViolation]:
-        """Add the valid questions of a reply, at most `max_new`. Return the violations of the others."""
+        """Add the valid questions of a reply, at most `max_new`.
+
+        Return the violations of questions that break a rule.
+        """
         before = self.texts
         questions = parse_questions(reply)[:_MAX_QUESTIONS]
         violations = [] if questions else explain_unreadable(reply)
@@ -90,7 +93,7 @@ def format_retry_request(violations: Sequence[RuleViolation], kept_texts: Sequen
 
 
 def summarise_violations(violations: Sequence[RuleViolation]) -> str:
-    """Return the reason of a failure on one line."""
+    """Return violations as the reason of a failure, on one line."""
     if violations and violations[0].rule == "declined":
         return f"the model declined: {violations[0].text}"
     # If there are several violations, the last one has the count of questions, which is the most useful.

@@ -1,8 +1,8 @@
 """Review of a built CREval benchmark.
 
 Decisions are written into the benchmark's files at once. Dropped samples are moved to `dropped/` and can be restored.
-If an instruction is changed, the old text is stored as `asked_for`, since the questions were written for it. A question
-is outdated until it is accepted for the new text.
+If an instruction is changed, the old text is stored as `asked_for`, because the questions were written for it. Each
+question is then outdated until a person accepts it for the new text.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _FLAGS = {
 
 
 class CrevalReview(JsonReview[_Entries]):
-    """Review of samples. Each has an instruction and questions."""
+    """Review of samples. Each sample has an instruction and questions."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)
@@ -164,7 +164,7 @@ class CrevalReview(JsonReview[_Entries]):
                     source.replace(target)
 
     def _save_entry(self, identity: str, entry: dict[str, Any], dropped: bool) -> None:
-        """Write a sample's entry to one of the two lists, and remove it from the other."""
+        """Write a sample's entry to the list of active or of dropped samples, and remove it from the other list."""
         for other in (dropped, not dropped):  # add before removing, so that a crash cannot lose the entry
             entries = self._read_list(other)
             if other == dropped:

@@ -74,7 +74,7 @@ def _is_garbled(text: str) -> bool:
 
 
 def is_same_question(one: str, other: str) -> bool:
-    """Return whether two questions ask the same, judged by their words without stop words."""
+    """Return whether two questions ask for the same thing. Their words are compared, without stop words."""
     first, second = _content_words(one), _content_words(other)
     if not first or not second:
         return one.casefold() == other.casefold()
@@ -90,7 +90,7 @@ def _content_words(text: str) -> set[str]:
 def find_question_violations(
     question: WrittenQuestion, metric: str, instruction: str, other_questions: Sequence[str] = ()
 ) -> list[RuleViolation]:
-    """Return the rules that a question of a metric violates, given the instruction and the other questions."""
+    """Return the violations of a question of a metric, given the instruction and the other questions."""
     text, unquoted, words = question.text, remove_quotes(question.text), count_words(question.text)
     return _list_violations(
         text,
@@ -115,7 +115,7 @@ def find_question_violations(
 
 
 def find_instruction_violations(instruction: WrittenInstruction, original: str = "") -> list[RuleViolation]:
-    """Return the rules that a generated instruction violates. `original` is the instruction that was rewritten."""
+    """Return the violations of a generated instruction. `original` is the instruction that was rewritten."""
     text, words, attributes = instruction.text, count_words(instruction.text), len(instruction.attributes)
     unquoted = remove_quotes(text)
     script = dominant_script(unquoted)
@@ -148,11 +148,14 @@ def find_instruction_violations(instruction: WrittenInstruction, original: str =
 
 
 def find_given_violations(text: str) -> list[RuleViolation]:
-    """Return the rules that a user's instruction violates. Only a few rules apply to it."""
+    """Return the violations of a user's instruction. Only a few rules apply to it."""
     found = find_instruction_violations(WrittenInstruction(text))
     return [violation for violation in found if violation.rule in ("empty", "garbled")]
 
 
 def _list_violations(text: str, *rules: tuple[str, str, object]) -> list[RuleViolation]:
-    """Return the violations of a text. A rule is a name, a message and whether the text violates it."""
+    """Return the violations of a text.
+
+    Each of `rules` is a rule's name, its message and whether the text violates it.
+    """
     return [RuleViolation(name, message, text) for name, message, is_broken in rules if is_broken]

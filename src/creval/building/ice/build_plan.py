@@ -1,4 +1,4 @@
-"""Plan of an ICE-Bench build: the jobs of a folder or a table, without those that are done."""
+"""Plan of an ICE-Bench build: the jobs for a folder of images or for an item table, without those already done."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class BuildPlan:
 
     - `jobs`: jobs that are not done.
     - `keys`: keys of all requested jobs, done or not.
-    - `already_done`: number of jobs that are done.
+    - `already_done`: number of requested jobs that are done.
     - `unusable`: images or rows that cannot be used, with the reasons.
     - `notes`: notes for the user.
     - `source_types`: source types by job key, if they are given.
@@ -58,9 +58,10 @@ class BuildPlan:
 def plan_from_folder(
     images: Path, items: IceItems, selection: TaskSelection, settings: ChatSettings, duplicates: str = KEEP
 ) -> BuildPlan:
-    """Plan the items of a folder. Tasks come from the folder names; images in other folders get any task.
+    """Plan the items for a folder. A subfolder named after a task sets the task; images elsewhere get any task.
 
-    Duplicates are looked for among single images whose folder names no task, since an image may serve several tasks.
+    Duplicates are looked for only among images without mask or references whose folder names no task. Elsewhere, the
+    same image may be meant for several tasks.
     """
     every, lost = find_image_sets(images, items.folder)
     home, existing = images.resolve().name, list(items.find_built().values())
@@ -94,7 +95,7 @@ def plan_from_folder(
 def plan_from_table(
     path: Path, images: Path, items: IceItems, selection: TaskSelection, settings: ChatSettings
 ) -> BuildPlan:
-    """Plan the items of a table. Each row is one item with one task."""
+    """Plan the items of an item table. Each row is one item with one task."""
     existing = items.find_built()
     names = dict.fromkeys(items.entries) | existing
     every, without, duplicates = read_item_table(path, images, items.folder, selection, names)
@@ -115,7 +116,7 @@ def plan_from_table(
 
 
 def abbreviate(names: Sequence[str], max_names: int = 1) -> str:
-    """Return the first names, and the number of the others.
+    """Return the first names, and how many more there are.
 
     >>> abbreviate(["a", "b", "c"], 2)
     'a, b and 1 more'

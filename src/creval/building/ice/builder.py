@@ -45,8 +45,8 @@ class IceBuildOptions:
     """Options of an ICE-Bench build.
 
     - `tasks`: names or numbers of tasks, groups or categories, separated by commas. "" means all tasks.
-    - `derive`: derive control images from photographs.
-    - `people_fill_in`: leave templates for people to fill in.
+    - `derive`: derive control images (edges, depth, poses ...) from photographs.
+    - `people_fill_in`: write unfilled templates, which people fill in.
     - `source_type`: type of all sources, "real" or "generated".
     """
 
@@ -126,7 +126,7 @@ class IceBuilder(Builder[ItemDraft]):
             raise CrevalError(f"there are no items to build ({why or none}).")
 
     def _find_incomplete(self, selection: TaskSelection) -> dict[str, ItemInputs]:
-        """Return existing items that lack a text, with their inputs."""
+        """Return the existing items that lack a text, with their input images."""
         return {
             name: inputs
             for name, one in self.ice_items.find_built().items()
@@ -172,7 +172,10 @@ class IceBuilder(Builder[ItemDraft]):
         return estimate_text_stages(new + lacking)
 
     def _start_texts(self, job: ItemJob, task: Task) -> tuple[str, ItemTexts]:
-        """Return the template of a new item, and its given texts. A given instruction with blanks is a template."""
+        """Return the template of a new item, and its texts from the item table.
+
+        An instruction with blanks is a template.
+        """
         if job.instruction and not find_blanks(job.instruction):
             return "", ItemTexts({INSTRUCTION: job.instruction}, {INSTRUCTION: "given"})
         drawn = self._templates.draw(task, job.item_id(task), self.settings.seed)
@@ -192,7 +195,7 @@ class IceBuilder(Builder[ItemDraft]):
         self.ice_items = save_items(self.out, result, self._source_types)
 
     async def _make_new_item(self, session: ValidatingSession, job: ItemJob) -> ItemDraft:
-        """Build an item for the first task that suits."""
+        """Build an item for the first of its possible tasks that suits the image."""
         reasons = []
         for task in job.tasks[:_MAX_TASKS_TRIED]:
             try:
@@ -203,7 +206,7 @@ class IceBuilder(Builder[ItemDraft]):
         raise GenerationFailedError("; ".join(reasons))
 
     async def _make_item_for_task(self, task: Task, session: ValidatingSession, job: ItemJob) -> ItemDraft:
-        """Build an item for a task. Derived images are deleted if that fails."""
+        """Build an item for a task. If that fails, images that were derived for it are deleted."""
         inputs = await asyncio.to_thread(self._input_builder.prepare_inputs, job, task)
         template, given = self._start_texts(job, task)
         try:

@@ -35,7 +35,7 @@ class ControlImage(NamedTuple):
 
 
 def load_estimators(models: Mapping[str, str]) -> dict[str, Estimator]:
-    """Return the estimators of the given models by control metric. The models are loaded at first use."""
+    """Return functions that derive control images, by control metric. Each loads its model when it is first called."""
     found: dict[str, Estimator] = {}
     if DEPTH in models:
         from creval.metrics.depth import DepthModel

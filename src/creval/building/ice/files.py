@@ -31,7 +31,7 @@ ItemEntry = dict[str, Any]
 
 
 class ItemDraft(NamedTuple):
-    """Inputs, texts and provenance of a built item. A new item has a `job`, a completed one its `previous_texts`."""
+    """Inputs, texts and provenance of an item. A new item has a `job`; an existing one has its `previous_texts`."""
 
     item_id: str
     inputs: ItemInputs
@@ -47,7 +47,7 @@ def item_image_path(folder: Path, item: str, task: Task, kind: str, ending: str 
 
 
 class IceItems:
-    """Items of a benchmark by id. People's texts are never overwritten. Missing and outdated texts are added."""
+    """Items of a benchmark by id. Missing texts are added, and outdated ones replaced, but never texts by people."""
 
     def __init__(self, folder: Path) -> None:
         self.folder, self.path = folder, self.items_file(folder)
@@ -76,15 +76,20 @@ class IceItems:
         return found
 
     def waits_for_people(self, name: str, people: bool) -> bool:
-        """Return whether models must not complete an item.
+        """Return whether an item is left to people, so that models must not add texts.
 
-        It was dropped, or people have to fill in its instruction: because of `people`, or because it has no template.
+        This is so if it was dropped, or if its instruction is unfilled and either `people` is true (people fill in all
+        instructions) or it has no template that a model could fill in.
         """
         entry = self.entries[name]
         return is_dropped(entry) or (needs_filling(entry) and (people or not get_template(entry)))
 
     def existing_texts(self, name: str) -> ItemTexts:
-        """Return the valid texts of an item. Unfilled and outdated texts are empty, except people's descriptions."""
+        """Return an item's texts for reuse, without those that have to be written again.
+
+        The instruction is empty if its template is not filled in. The target caption is empty, too, in that case or if
+        it is outdated, unless a person wrote it.
+        """
         entry = self.entries[name]
         texts = get_texts(entry)
         if needs_filling(entry):
@@ -94,7 +99,7 @@ class IceItems:
         return ItemTexts(texts)
 
     def complete(self, draft: ItemDraft) -> bool:
-        """Add missing texts to an item. Texts that people have written meanwhile are kept.
+        """Add a draft's texts to its item. Texts that people have written meanwhile are kept.
 
         Return False if the item was dropped or removed, or has another instruction now.
         """
@@ -110,7 +115,7 @@ class IceItems:
         return True
 
     def mark_human_texts(self) -> None:
-        """Mark every text that people wrote by hand."""
+        """Mark every text that people wrote or changed."""
         for entry in filter(get_provenance, self.entries.values()):
             for part in TEXT_FIELDS:
                 if is_human_written(entry, part):
@@ -154,7 +159,7 @@ class IceItems:
         }
 
     def save(self) -> None:
-        """Write all items, one per line. Existing ones keep their order; new ones are merged in by their ids."""
+        """Write all items, one per line. Existing items keep their order; new items are merged in by their ids."""
         new = sorted(self.entries.keys() - set(self._original_order))
         names = heapq.merge(self._original_order, new)
         lines = (json.dumps(self.entries[name], ensure_ascii=False) for name in names)
@@ -180,7 +185,10 @@ def edit_text_provenance(entry: ItemEntry, part: str) -> dict[str, Any]:
 
 
 def find_item_images(entry: ItemEntry, folder: Path) -> dict[str, Path]:
-    """Return an item's images by role, including the photograph if there is one. Paths outside are left out."""
+    """Return an item's images by role, including the photograph if there is one.
+
+    Paths outside the folder are left out.
+    """
     given = {"source": entry.get("SourceImage"), "mask": entry.get("SourceMask")}
     given |= {f"reference {at}": name for at, name in enumerate(reference_names(entry), 1)}
     given["photograph"] = get_provenance(entry).get("photograph")
@@ -199,18 +207,18 @@ def needs_filling(entry: ItemEntry) -> bool:
 
 
 def get_template(entry: ItemEntry) -> str:
-    """Return the template of an item. A partly filled one replaces the stored template."""
+    """Return the template of an item: its instruction if that still has blanks, otherwise the stored template."""
     begun = get_texts(entry)[INSTRUCTION] if find_unfilled(entry) else ""
     return begun or coerce_text(get_provenance(entry).get("template"))
 
 
 def record_instruction_digest(entry: ItemEntry) -> None:
-    """Store the digest of the instruction that the description of the edit belongs to."""
+    """Store the digest of the current instruction with the target caption, which describes the edit it asks for."""
     edit_text_provenance(entry, TARGET_CAPTION)[INSTRUCTION_DIGEST_KEY] = text_digest(get_texts(entry)[INSTRUCTION])
 
 
 def _record_text_digest(entry: ItemEntry, part: str) -> None:
-    """Store the digest of a built text. For the description of an edit, store its instruction's digest too."""
+    """Store the digest of a built text. With the target caption, store the instruction's digest, too."""
     if text := get_texts(entry)[part]:
         edit_text_provenance(entry, part)[TEXT_DIGEST_KEY] = text_digest(text)
         if part == TARGET_CAPTION:
@@ -226,7 +234,7 @@ def mark_human_written(entry: ItemEntry, part: str) -> None:
 
 
 def is_outdated(entry: ItemEntry) -> bool:
-    """Return whether the instruction was changed after the description of the edit was written."""
+    """Return whether the instruction was changed after the target caption was written."""
     texts, digest = (get_texts(entry), get_text_provenance(entry, TARGET_CAPTION).get(INSTRUCTION_DIGEST_KEY))
     return bool(digest and texts[TARGET_CAPTION]) and digest != text_digest(texts[INSTRUCTION])
 

@@ -1,7 +1,7 @@
 """Sets of images that belong together, and the tasks that their folders name.
 
-`NAME_mask.png` and `NAME_ref1.png` belong to `NAME.png` (or `NAME_src.png`). A folder with the name of a task, a group
-or a category contains images for it.
+`NAME_mask.png` and `NAME_ref1.png` belong to `NAME.png` (or `NAME_src.png`). A folder with the name of a task, or of a
+group or category of tasks, contains images for these tasks.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class ImageSet(NamedTuple):
 
 
 def find_image_sets(folder: Path, out: Path) -> tuple[dict[str, ImageSet], dict[str, str]]:
-    """Return the image sets of a folder by the name of their main image, and the reasons for images without a set."""
+    """Return a folder's image sets by the name of their main image, and for each image without a set the reason."""
     main: dict[str, list[str]] = {}
     parts: dict[str, dict[str, str]] = {}
     lost: dict[str, str] = {}
@@ -73,9 +73,9 @@ def relative_name(folder: Path, path: Path) -> str:
 
 
 def tasks_from_folder(name: str) -> tuple[Task, ...]:
-    """Return the tasks that the innermost folder with the name of a task stands for, or ().
+    """Return the tasks named by an image's innermost folder whose name is a task or a group of tasks, or ().
 
-    Folders without letters are ignored, since numbers may be dates.
+    A folder name without letters is never read as a task number, because it may be a date.
     """
     for part in reversed(name.split("/")[:-1]):
         if any(map(str.isalpha, part)):
@@ -87,7 +87,7 @@ def tasks_from_folder(name: str) -> tuple[Task, ...]:
 
 
 def find_folders_without_task(names: Iterable[str]) -> Sequence[str]:
-    """Return folders that name no task although a sibling does. They may be misspelt."""
+    """Return folders that name no task although a folder next to them does. They may be misspelt."""
     folders = {folder for name in names for folder in PurePosixPath(name).parents[:-1]}
     known = {folder: tasks_from_folder(f"{folder.name}/") for folder in folders}
     beside = {folder.parent for folder, tasks in known.items() if tasks}

@@ -39,13 +39,14 @@ def import_images(
 ) -> ImportedImages:
     """Copy the images of a dataset into a folder, as sets of an image, its mask and its references.
 
-    `limit` chooses sets at random. Sets that exist already are written again. `import.json` records their origin.
+    `limit` is a number of sets to choose at random. A set that exists in the folder is overwritten. `import.json`
+    records the origin of each set.
     """
     require_known("layout", layout, LAYOUTS)
     if not images.is_dir():
         raise CrevalError(f"`images` {images} is not a folder.")
     if images.resolve().is_relative_to(folder.resolve()) or folder.resolve().is_relative_to(images.resolve()):
-        raise CrevalError(f"{folder} must be outside of {images}.")
+        raise CrevalError(f"{folder} must not be inside {images}.")
     if folder.exists() and not folder.is_dir():
         raise CrevalError(f"{folder} is a file. Give a folder.")
     found = LAYOUTS[layout](images, annotations)
@@ -71,7 +72,7 @@ class _Importer:
     counts: dict[str, int] = field(default_factory=dict)
 
     def add(self, one: ImportedSet) -> None:
-        """Write the files of a set. If one of them cannot be written, none is left."""
+        """Write the files of a set. If one of them cannot be written, the others are deleted."""
         stem = safe_filename(one.stem, _MAX_STEM_BYTES)
         home = self.folder / one.folder
         paths: list[Path] = []
@@ -107,7 +108,7 @@ class _Importer:
         return replace_lone_surrogates(Path(os.path.relpath(path, self.images)).as_posix()) if path else ""
 
     def write_record(self, layout: str) -> None:
-        """Write the origin of all sets in the folder, also of earlier imports."""
+        """Write `import.json` with the origin of all sets in the folder, including those of earlier imports."""
         path = self.folder / RECORD
         before = read_json(path) if path.is_file() else {}
         sets, left_out = (

@@ -29,7 +29,7 @@ class InputBuilder:
         self._estimators = load_estimators(models)
 
     def check_models(self) -> None:
-        """Raise an error if a model of control images cannot be loaded, before anything is paid."""
+        """Raise an error if a model for control images cannot be loaded. Called before the first paid call."""
         for estimate in self._estimators.values():
             estimate(Image.new("RGB", (64, 64)))
 
@@ -51,7 +51,7 @@ class InputBuilder:
     def prepare_inputs(self, job: ItemJob, task: Task) -> ItemInputs:
         """Return the inputs of a job for a task, with derived images created.
 
-        Raises an error if an image cannot be opened, before anything is paid.
+        Raises an error if an image cannot be opened. Called before the item's paid calls.
         """
         found = self.plan_inputs(job, task)
         for path in found.references:
@@ -65,13 +65,13 @@ class InputBuilder:
         return found
 
     def _is_derived(self, job: ItemJob, task: Task) -> bool:
-        """Return whether a task's control image is derived from the image, instead of being given."""
+        """Return whether the job's image is a photograph from which a task's control image is derived."""
         if task.name == OUTPAINTING:
             return job.image_set.mask is None
         return not job.task_is_certain and task.control_metric in self._derived
 
     def _write_control_image(self, task: Task, photograph: Path, source: Path, mask: Path | None) -> None:
-        """Write a control image and its mask, if it has one."""
+        """Derive a control image from a photograph, and write it and its mask, if it has one."""
         control = make_control_image(task, photograph, self._estimators)
         if is_single_colour(control.source):
             why = "nobody is found" if task.control_metric == POSE else "its control image would have a single colour"
@@ -102,9 +102,9 @@ def _check_mask(image: Path, mask: Path) -> None:
     """Raise `GenerationFailedError` if a mask has another size than its image, or is all black or all white."""
     (width, height), (mask_width, mask_height) = read_image_size(image), read_image_size(mask)
     if (width, height) != (mask_width, mask_height):
-        raise GenerationFailedError(f"its mask is {mask_width} x {mask_height}, but the image is {width} x {height}")
+        raise GenerationFailedError(f"the mask is {mask_width} x {mask_height}, but the image is {width} x {height}")
     darkest, lightest = open_mask(mask).getextrema()
     if not isinstance(lightest, int) or lightest <= MASK_THRESHOLD:
-        raise GenerationFailedError("its mask has no white pixels (transparent ones do not count)")
+        raise GenerationFailedError("the mask has no white pixels (transparent pixels do not count as white)")
     if isinstance(darkest, int) and darkest > MASK_THRESHOLD:
-        raise GenerationFailedError("its mask is all white, so nothing of the image would be kept")
+        raise GenerationFailedError("the mask is all white, so nothing of the image would be kept")

@@ -40,10 +40,10 @@ class ItemTable(NamedTuple):
 def read_item_table(
     path: Path, folder: Path, out: Path, selection: TaskSelection, existing: Mapping[str, ExistingItem | None]
 ) -> ItemTable:
-    """Return the rows of an item table with selected tasks.
+    """Return the jobs for the rows of an item table whose task is selected.
 
-    Paths of images are relative to `folder`. Several references are separated by semicolons. `existing` contains all
-    item ids in `out`, with the built items.
+    Paths of images are relative to `folder`. Several references are separated by semicolons. `existing` has an entry
+    for each item id in `out`; its value is the built item, or None if creval did not build it.
     """
     require_separate(folder, out)
     found = ItemTable([], {}, [])
@@ -91,7 +91,7 @@ def _read_jobs(path: Path, folder: Path, out: Path) -> Iterator[tuple[int, ItemJ
             job = _parse_job(row, folder)
             for image in job.image_set.list_paths():
                 if image.resolve().is_relative_to(output):
-                    raise CrevalError(f"{image} is inside of `out`. Give a copy elsewhere.")
+                    raise CrevalError(f"{image} is inside `out`. Copy it to another folder and name the copy.")
         except CrevalError as error:
             raise CrevalError(f"{path}, row {number}: {error}") from error
         yield number, job
@@ -112,7 +112,7 @@ def _check_row(row: Mapping[str, Any]) -> None:
         require_known("column", name, COLUMNS)
         of = several if name == "references" else [value]
         if not all(isinstance(one, str) for one in of) and (name, type(value)) != ("task", int):
-            raise CrevalError(f"its {name} must be text, not {str(value)[:80]}.")
+            raise CrevalError(f"`{name}` must be text, not {str(value)[:80]}.")
 
 
 def _parse_job(row: Mapping[str, Any], folder: Path) -> ItemJob:
@@ -140,7 +140,7 @@ def _parse_job(row: Mapping[str, Any], folder: Path) -> ItemJob:
 
 
 def _parse_task(named: str, image: str) -> Task:
-    """Return the task that a row or the folder of its image names."""
+    """Return the task that a row names, or else the folder of its image."""
     found = find_tasks(named) if named else tasks_from_folder(image)
     if not found:
         raise CrevalError("the row needs a task.")

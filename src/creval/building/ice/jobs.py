@@ -1,7 +1,8 @@
 """Jobs of an ICE-Bench build: the items to create, each with its images and possible tasks.
 
 Images whose folder names no task get random tasks, distributed as evenly as possible. If a job has several tasks, the
-first one that suits the image is used. The jobs of an image depend on the folder and the seed, not on existing items.
+first one that suits the image is used. The jobs of an image depend on the image folder and the seed, not on existing
+items.
 """
 
 from __future__ import annotations
@@ -27,9 +28,9 @@ class ItemJob(NamedTuple):
     """An item to create.
 
     - `key`: name of the image, or a digest of the row in an item table.
-    - `id_stem`: the image's part of the item id.
-    - `tasks`: possible tasks, which are tried in their order.
-    - `position`: number of the item among all items of the image, from 1.
+    - `id_stem`: the part of the item's id that comes from the image's name (ids are `TASK-STEM`).
+    - `tasks`: possible tasks. The first one that suits the image is used.
+    - `position`: number of this item among the items of the same image, from 1.
     - `task_is_certain`: the task is given by a folder or a table, and does not depend on a model's opinion.
     - `instruction`, `source_type`: values from the item table.
     """
@@ -45,7 +46,7 @@ class ItemJob(NamedTuple):
 
     @property
     def id(self) -> str:
-        """Id of the job. It is the item id if there is only one task."""
+        """Id of the job. If the job has only one task, this is the item's id."""
         [first, *others] = self.tasks
         return f"{self.key}: item {self.position}" if others else self.item_id(first)
 
@@ -54,9 +55,9 @@ class ItemJob(NamedTuple):
 
 
 class TaskSelection(NamedTuple):
-    """Selected tasks, items per image, and control images that are derived from photographs.
+    """Selected tasks, number of items per image, and the kinds of control images to derive from photographs.
 
-    `derived` contains the control metrics of these images, or the name of the outpainting task.
+    `derived` names a kind of control image by the metric that measures it, or by the name of the outpainting task.
     """
 
     tasks: frozenset[str] = frozenset(TASKS)
@@ -65,7 +66,7 @@ class TaskSelection(NamedTuple):
 
 
 class ExistingItem(NamedTuple):
-    """An existing item: the key of its job, its task, and the image's part of its id."""
+    """An existing item: the key of its job, its task, and the part of its id that comes from the image's name."""
 
     key: str
     task: str
@@ -73,14 +74,14 @@ class ExistingItem(NamedTuple):
 
 
 def task_slug(task: Task) -> str:
-    """Return a task's name in the form for file names, such as `text-to-image-creating`."""
+    """Return a task's name as it is used in file names, such as `text-to-image-creating`."""
     return re.sub(r"[^a-z]+", "-", task.name.casefold()).strip("-")
 
 
 def make_id_stem(name: str) -> str:
-    """Return an image's part of item ids: its path without suffix and without folders that name a task.
+    """Return the part of item ids that comes from an image: its path without suffix and folders that name a task.
 
-    A numeric suffix that looks like a draw is escaped.
+    An ending such as `--2` is changed, because it would look like the second draw of another sample.
 
     >>> make_id_stem("Face Swap/family/aunt.png"), make_id_stem("cat--2.png")
     ('family_aunt', 'cat_2')
@@ -113,7 +114,7 @@ def _filesystem_key(base: str) -> str:
 
 
 def is_selected(path: str, selection: TaskSelection) -> bool:
-    """Return whether the folders of a path name a selected task, or none at all."""
+    """Return whether a path's folders name a selected task, or no task at all."""
     named = tasks_from_folder(path)
     return not named or any(task.name in selection.tasks for task in named)
 
@@ -125,10 +126,10 @@ def assign_tasks(
     seed: int,
     folder_name: str = "",
 ) -> tuple[dict[str, list[ItemJob]], dict[str, str]]:
-    """Return the jobs of each image, and the reasons for images without a job.
+    """Return the jobs of each image, and for each image without a job the reason.
 
-    Images are in random order, and any first part of them has tasks distributed as evenly as possible. `folder_name` is
-    the name of the images' root folder.
+    Images are in random order. Tasks are distributed as evenly as possible over the first N images, for every N.
+    `folder_name` is the name of the images' root folder.
     """
     used = Counter(dict.fromkeys(TASKS, 0))
     jobs: dict[str, list[ItemJob]] = {}
@@ -157,7 +158,7 @@ def assign_tasks(
 def find_pending_jobs(
     jobs: Sequence[ItemJob], existing: Collection[ExistingItem], selection: TaskSelection
 ) -> tuple[list[ItemJob], int]:
-    """Return the jobs of one image that are not done, and the number of those that are."""
+    """Return the jobs of one image that are not done, and the number of jobs that are done."""
     done = {one.task for one in existing if one.task in selection.tasks}
     left = [job for job in jobs if not done.intersection(task.name for task in job.tasks)]
     left = left[: max(0, len(jobs) - len(done))]
@@ -178,7 +179,8 @@ def unfit_task_reason(
 ) -> str:
     """Return why a task does not fit the given images, or "".
 
-    Unless the task is certain, it must use all given images, and given images are not used as control images.
+    A task that was not given by a folder or a table fits only if it uses all given images. If it needs a control image,
+    this must be derived.
     """
     derived = task.control_metric in selection.derived
     borders = task.name == OUTPAINTING and OUTPAINTING in selection.derived
@@ -195,7 +197,7 @@ def unfit_task_reason(
 
 
 def _derive_hint(what: str) -> str:
-    """Return a hint at the option that derives a missing image, or ""."""
+    """Return a hint that names the option to derive a missing image, or "" if it cannot be derived."""
     if what in MODEL_DERIVABLE:
         return f"; `derive` `metric_models` {what}=MODEL creates it"
     return "; `derive` creates it" if what in DERIVABLE else ""

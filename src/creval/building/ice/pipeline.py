@@ -1,7 +1,7 @@
 """Generation of the texts of an ICE-Bench item (arXiv 2503.14482, section 3.3).
 
-The texts are a description of the source, an instruction, and a description of an ideal edit. The last one is written
-by a model that sees all inputs.
+The texts are a description of the source, an instruction, and a description of an ideal edit (the target caption). The
+model that writes the target caption sees all input images.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _ABOUT_EDITING = re.compile(
 
 
 def load_ice_prompts(folder: str | None = None) -> dict[str, Prompt]:
-    """Load the prompt for each text of an item."""
+    """Return the prompts for an item's texts."""
     return {
         SOURCE_CAPTION: load_prompt_with_places("ice_caption", folder),
         INSTRUCTION: load_prompt_with_places("ice_instruction", folder, "template"),
@@ -131,7 +131,7 @@ def _about_editing(text: str) -> str:
 
 
 def _describe_images(shown: Mapping[str, Path]) -> str:
-    """Return a line for each image of a request that says what it is."""
+    """Return lines that say what each image of a request is (source, mask, reference ...)."""
     words = {
         "source": "the picture to work from, <SOURCE>",
         "mask": "a mask, white where <SOURCE> is to change",

@@ -48,7 +48,7 @@ _KINDS = {
 
 
 class IceReview(JsonReview[IceItems]):
-    """Review of items. Each item is a group of texts."""
+    """Review of an ICE-Bench benchmark. Each benchmark item is a group of the review, with one review item per text."""
 
     title = "ICE-Bench: instructions and descriptions"
 
@@ -97,7 +97,7 @@ class IceReview(JsonReview[IceItems]):
 
 
 def _list_texts(entry: ItemEntry) -> Sequence[str]:
-    """Return the texts to decide about: always the instruction, and descriptions if they exist."""
+    """Return the texts that need a verdict: the instruction, and the descriptions if they exist."""
     texts = get_texts(entry)
     return [part for part in TEXT_FIELDS if part == INSTRUCTION or texts[part]]
 
@@ -119,7 +119,7 @@ def _build_item(entry: ItemEntry, part: str) -> ReviewItem:
 
 
 def _notes(entry: ItemEntry, part: str) -> tuple[str, ...]:
-    """Return reasons for a closer look."""
+    """Return the reasons why a person should look closely at a text."""
     if is_dropped(entry):
         return ()
     text, template = (coerce_text(entry.get(part)), coerce_text(get_provenance(entry).get("template")))
@@ -142,7 +142,7 @@ def _notes(entry: ItemEntry, part: str) -> tuple[str, ...]:
 
 
 def _require_complete(entry: ItemEntry, part: str) -> None:
-    """Raise `CrevalError` if a text is empty or has unfilled blanks."""
+    """Raise `CrevalError` if a text that is to be accepted is empty or has unfilled blanks."""
     if part == INSTRUCTION and (open_ := find_unfilled(entry)):
         raise CrevalError(f"{{{open_[0]}}} is not filled in yet.")
     if not coerce_text(entry.get(part)).strip():

@@ -1,4 +1,4 @@
-"""Saving of new items into a benchmark that people may have changed since the build started."""
+"""Saves new items into a benchmark that people may have changed since the build started."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ _SOURCE_TYPES = {"real": "Real Image", "generated": "Generated Image"}
 
 
 def save_items(folder: Path, result: GenerationResult[ItemDraft], source_types: Mapping[str, str]) -> IceItems:
-    """Save new items and source types, and return all items.
+    """Save new items and source types, and return all items of the benchmark.
 
-    Items that people have changed since the build started are left out.
+    A text for an item that people have changed since the build started is not saved.
     """
     places = _copy_new_images(folder, result)
     with file_lock(folder):
@@ -51,7 +51,7 @@ def find_source_type_conflicts(items: IceItems, source_types: Mapping[str, str])
 
 
 def _find_typed_entries(items: IceItems, source_types: Mapping[str, str]) -> Iterator[tuple[ItemEntry, str]]:
-    """Yield built items that have a source image and a given source type, with that type."""
+    """Yield the built items that have a source image and whose job has a given source type, each with that type."""
     for name, one in items.find_built().items():
         entry, kind = items.entries[name], source_types.get(one.key)
         if kind and entry.get("SourceImage"):
@@ -63,7 +63,7 @@ def _read_source_type(entry: ItemEntry) -> str:
 
 
 def _copy_new_images(folder: Path, result: GenerationResult[ItemDraft]) -> dict[str, dict[str, str]]:
-    """Copy the images of new items, except items whose id exists by now."""
+    """Copy the images of new items, except items whose id was added to the benchmark during the build."""
     existing, places = IceItems(folder).entries, {}
     for identity, made in list(result.results.items()):
         if made.job is None or made.item_id in existing:

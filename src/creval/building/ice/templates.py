@@ -17,7 +17,7 @@ from creval.parsing.text_checks import text_digest
 
 
 def find_echoed_blanks(text: str, template: str) -> list[str]:
-    """Return the blanks of a template that a text repeats instead of filling them in."""
+    """Return the blanks of a template that a text still contains because they were copied, not filled in."""
     parts = re.split(BLANK_PATTERN, template)  # text, blank, text, blank, ..., text
     ends = [re.escape(part) for part in parts[::2]]
     ends[-1] += r"\Z"
@@ -53,7 +53,7 @@ class TemplateSet:
         return text_digest(content)[:12]
 
     def draw(self, task: Task, item: str, seed: int) -> str:
-        """Return a random template of a task, always the same one for an item and a seed."""
+        """Return a random template of a task. It is always the same for the same item and seed."""
         rng = random.Random(f"{seed}|{task.number}|{item}")  # noqa: S311
         return rng.choice(self._by_task[task.name])
 
@@ -97,7 +97,7 @@ def allowed_image_tags(task: Task, references: int = 1) -> tuple[str, ...]:
 
 
 def find_image_tags(text: str) -> list[str]:
-    """Return the image tags in a text, in any spelling, in their normal form.
+    """Return the image tags in a text. Tags are recognised in any spelling and returned in their normal form.
 
     >>> find_image_tags("Give <SOURCE> the style of [REF_1].")
     ['<SOURCE>', '<REF_1>']

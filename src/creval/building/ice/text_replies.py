@@ -26,7 +26,7 @@ class FilledTemplate(NamedTuple):
 
 
 def read_caption(text: str) -> str:
-    """Return the description of a reply, in JSON or as plain text, or ""."""
+    """Return the description in a reply, which may be JSON or plain text, or ""."""
     found = parse_records(text)
     if found:
         return single_value(found, "caption")
@@ -35,7 +35,7 @@ def read_caption(text: str) -> str:
 
 
 def read_filled_template(text: str) -> FilledTemplate | None:
-    """Return the instruction of a reply, or the reason why there is none. Return None if the reply has both."""
+    """Return the instruction in a reply, or the reason why it has none. None if the reply has both or is unreadable."""
     found = parse_records(text)
     instruction, unsuited = single_value(found, "instruction"), single_value(found, "unsuited")
     if _DENIED.fullmatch(unsuited):

@@ -1,4 +1,4 @@
-"""Inputs and texts of an ICE-Bench item, the authors of missing texts, and validation of instructions."""
+"""Inputs and texts of an ICE-Bench item, who writes its missing texts, and validation of instructions."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ class TaskUnsuitableError(GenerationFailedError):
 class ItemInputs:
     """Inputs of an editor for a task.
 
-    `photograph` is the image from which the source was derived. In a task without a source, it is an example of a
-    result.
+    `photograph` is the image from which the source was derived. In a task without a source, it is an example of what
+    the editor should create.
     """
 
     task: Task
@@ -46,7 +46,7 @@ class ItemInputs:
 
     @property
     def main_image(self) -> Path | None:
-        """The first of the images."""
+        """The first image in the order source, mask, references, photograph."""
         return next(iter(self.images_by_role().values()), self.photograph)
 
     def images_by_role(self) -> dict[str, Path]:
@@ -58,14 +58,14 @@ class ItemInputs:
 
 @dataclass
 class ItemTexts:
-    """Texts of an item, and their authors. Empty texts are not written yet."""
+    """Texts of an item, and who wrote them. A text that is not written yet is empty."""
 
     texts: dict[str, str]
     authors: dict[str, str] = field(default_factory=dict)
 
 
 class MissingText(NamedTuple):
-    """A text that an item lacks, the role of the model that writes it (or the text to copy), and the images to show."""
+    """A text that an item lacks: who writes it (a model's role, or the text that is copied), and the images to show."""
 
     text_field: str
     author: str
@@ -82,7 +82,7 @@ def find_missing_texts(
 ) -> list[MissingText]:
     """Return the texts that an item lacks, in the order of writing.
 
-    - `people_fill_in`: people fill in templates. Unfilled templates and the descriptions of their edits are skipped.
+    - `people_fill_in`: people fill in blanks. A template with blanks is copied, and its target caption is not listed.
     - `task_is_certain`: if false, the writer decides whether the task suits, even if the template has no blanks.
     """
     found, shown = list[MissingText](), inputs.images_by_role()
@@ -103,7 +103,7 @@ def find_missing_texts(
 
 
 def estimate_text_stages(missing_by_item: Sequence[Iterable[MissingText]]) -> list[StageEstimate]:
-    """Return the estimated calls of an average item. Numbers of calls and images are exact, tokens are estimates."""
+    """Return the calls for an average item. The numbers of calls and images are exact, tokens are estimates."""
     asked = [step for each in missing_by_item for step in each if step.author in (CAPTIONER, WRITER)]
     # An image is described once for all of its items.
     once = {tuple(step.images.values()): step for step in asked if step.text_field == SOURCE_CAPTION}
@@ -143,5 +143,5 @@ def invalid_text_reason(text: str, allowed_tags: Collection[str]) -> str:
 
 
 def find_missing_image_tags(text: str, template: str) -> list[str]:
-    """Return the image tags of a template that a text lacks."""
+    """Return the image tags that occur in a template but not in a text."""
     return [name for name in find_image_tags(template) if name not in find_image_tags(text)]

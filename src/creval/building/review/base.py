@@ -62,7 +62,7 @@ class Review(Protocol):
     title: str
 
     def groups(self) -> Sequence[str]:
-        """Return the ids of all groups, in their order."""
+        """Return the ids of all groups, in the order of the pages."""
 
     def group(self, identity: str) -> ReviewGroup:
         """Return a group with the current state of its items."""

@@ -1,4 +1,4 @@
-"""Base class of reviews that save decisions in JSON entries, and the format of these decisions."""
+"""Base class of reviews that store verdicts in the entries of JSON files, and the format of a stored verdict."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ E = TypeVar("E")
 class JsonReview(ABC, Generic[E]):
     """Review of entries in JSON files.
 
-    Files are read again after they have changed, and locked while a decision is written.
+    Files are read again after they have changed. The folder is locked while a decision is written.
     """
 
     title: str
@@ -46,7 +46,7 @@ class JsonReview(ABC, Generic[E]):
 
     @abstractmethod
     def apply(self, entries: E, group: str, item: str, verdict: str, fields: Mapping[str, str]) -> None:
-        """Save a decision in an entry, and the entry in its file."""
+        """Store a decision in its entry, and write the entry's file."""
 
     @property
     def entries(self) -> E:
@@ -71,7 +71,7 @@ class JsonReview(ABC, Generic[E]):
             return self.apply_addition(self.load(), group, fields)
 
     def apply_addition(self, entries: E, group: str, fields: Mapping[str, str]) -> str:  # noqa: ARG002
-        """Save a new item in its file, and return its id."""
+        """Write a new item to its file, and return its id."""
         raise CrevalError(f"items cannot be added to {group}.")
 
     def count_undecided(self) -> int:
@@ -107,18 +107,18 @@ def mark_outdated(entry: dict[str, Any], why: str) -> None:
 
 
 def outdated_reasons(entry: dict[str, Any]) -> tuple[str, ...]:
-    """Return the reason why an entry is outdated, if there is one."""
+    """Return why an entry is outdated, or () if it is not."""
     reason = coerce_text(entry.get("outdated"))
     return (reason,) if reason else ()
 
 
 def merge_user_text(user_text: str, current: str) -> str:
-    """Return a text from a form on one line. An unchanged text is returned exactly as it is stored."""
+    """Return a text that a user sent in a form, on one line. If unchanged, return it exactly as it is stored."""
     return current if user_text == current else " ".join(user_text.split())
 
 
 def validate_instruction(user_text: str, current: str = "") -> str:
-    """Return an instruction from a form. Raises `CrevalError` if it was changed and is invalid."""
+    """Return an instruction that a user sent in a form. Raises `CrevalError` if it was changed and is invalid."""
     text = merge_user_text(user_text, current)
     if text and text == current:
         return current

@@ -1,4 +1,4 @@
-"""Opening of the review that matches a built folder."""
+"""Opens the review for a folder that `creval build` wrote."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def open_review(path: Path, reviewer: str = "") -> Review:
 
 
 def open_votes(path: Path) -> Votes:
-    """Return the votes of the named reviewers of a built benchmark."""
+    """Return the votes of a built benchmark's reviewers."""
     return Votes(_open_shared_review(path).folder)
 
 

@@ -1,7 +1,7 @@
 """Review by several named people, who do not see each other's verdicts.
 
-The benchmark gets the verdict on which all named reviewers of an item agree. If they differ, the item is open until
-a reviewer without a name decides, which is final. A vote counts for the text that the reviewer saw.
+If all named reviewers of an item agree, the benchmark gets their verdict. If they differ, the item is undecided until
+someone reviews it without a name. That decision is final. A vote counts only for the text that the reviewer saw.
 """
 
 from __future__ import annotations
@@ -18,7 +18,11 @@ from creval.store.lock import file_lock
 
 
 class NamedReview:
-    """A review under a reviewer's name, or without one (`FINAL`), which also shows disagreements."""
+    """A review under a reviewer's name, or the final review without a name (`FINAL`).
+
+    Under a name, it shows that reviewer's verdicts. Without one, it shows the common verdicts and notes where reviewers
+    disagree.
+    """
 
     def __init__(self, review: JsonReview[Any], reviewer: str = FINAL) -> None:
         self._review, self._reviewer, self._votes = review, reviewer, Votes(review.folder)
@@ -32,7 +36,7 @@ class NamedReview:
         return replace(group, items=tuple(self._show(identity, item) for item in group.items))
 
     def _show(self, group: str, item: ReviewItem) -> ReviewItem:
-        """Return an item with the reviewer's own verdict, or without a name with a note on a disagreement."""
+        """Return an item with the reviewer's own verdict. In the final review, add a note if reviewers disagree."""
         votes = self._votes.on_text(group, item)
         if self._reviewer:
             own = votes.get(self._reviewer)

@@ -1,4 +1,4 @@
-"""Verdicts of named reviewers, in the file `reviews.jsonl` of a benchmark's folder, and how far reviewers agree."""
+"""Reviewers' verdicts, in the file `reviews.jsonl` of a benchmark's folder, and a comparison of named reviewers."""
 
 from __future__ import annotations
 
@@ -54,7 +54,10 @@ class Votes:
         return {name: vote for name, vote in votes.items() if vote.text == text_digest(item)}
 
     def save(self, vote: Vote) -> None:
-        """Save a vote in place of the reviewer's previous one. A verdict that is neither of the two removes it."""
+        """Replace the reviewer's previous vote on the item.
+
+        If the new verdict is `OPEN`, only remove the previous vote.
+        """
         found = self._read()
         votes = found.setdefault((vote.group, vote.item), {})
         votes.pop(vote.reviewer, None)
@@ -70,7 +73,7 @@ class Votes:
         for number, line in read_json_lines(self.path):
             vote = Vote(*(coerce_text(line.get(name)) for name in Vote._fields))
             if vote.verdict not in _VALUES or not vote.item:
-                raise CrevalError(f"{self.path}, line {number}, is not a vote. Repair or delete it.")
+                raise CrevalError(f"{self.path}, line {number}, is not a vote. Repair or delete the line.")
             found.setdefault((vote.group, vote.item), {})[vote.reviewer] = vote
         return found
 
@@ -82,7 +85,7 @@ def text_digest(item: ReviewItem) -> str:
 
 
 def consensus(votes: Iterable[Vote], otherwise: str) -> str:
-    """Return the verdict that all votes share, `otherwise` if they differ or there are none. A final vote decides."""
+    """Return the final vote's verdict, else the verdict that all votes share, else `otherwise`."""
     by_reviewer = {vote.reviewer: vote.verdict for vote in votes}
     if FINAL in by_reviewer:
         return by_reviewer[FINAL]
@@ -109,8 +112,8 @@ class Disagreement(NamedTuple):
 class ReviewComparison(NamedTuple):
     """Votes of named reviewers as a table, and the items on which they differ.
 
-    `counts` is the number of each reviewer's votes. `other_text` counts items whose reviewers saw different texts,
-    which are left out.
+    `counts` is the number of each reviewer's votes. Items whose reviewers saw different texts are left out;
+    `other_text` is their number.
     """
 
     table: AnswerTable

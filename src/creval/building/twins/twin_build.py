@@ -1,7 +1,8 @@
-"""Synthetic twins of images (`creval build twins`): captions by a model, and images made from the captions alone.
+"""Builds synthetic twins of images (`creval build twins`): a model captions each image, an editor draws the caption.
 
-Output: `captions/` (texts), `made/` (the editor's folder), and `images/real` and `images/synthetic` with the complete
-pairs, from which a benchmark can be built. `images/twins.json` has the provenance.
+The editor sees the caption only, not the image. Output: `captions/` (texts), `made/` (what the editor drew), and
+`images/real` and `images/synthetic` with the complete pairs, from which a benchmark can be built. `images/twins.json`
+has the provenance.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ IMAGE_FOLDER, _MADE_FOLDER = "images", "made"
 
 @dataclass
 class TwinResult:
-    """Result: the captions, the images made from them, the number of complete pairs, and what is missing and why."""
+    """Result of a build: captions, images made from them, number of complete pairs, and why images were left out."""
 
     captions: GenerationResult[str]
     made: EditRunResult | None = None
@@ -72,7 +73,7 @@ class TwinBuild:
         self._editor_spec, self._options = editor, editor_options or EditorOptions()
         self.editor = open_editor(editor, replace(self._options, key_optional=dry_run))
         if self.editor.needs_source:
-            raise CrevalError(f"{self.editor.name} edits images only. Give an editor that makes images from text.")
+            raise CrevalError(f"{self.editor.name} only edits images. Give an editor that makes images from text.")
         if settings.budget is not None and self.editor.price is None:
             raise CrevalError(
                 f"`budget` needs the price of {self.editor.name}. Add `image_price` in US dollars per image."

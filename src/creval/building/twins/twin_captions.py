@@ -1,4 +1,4 @@
-"""Captions of the images that get twins, as a benchmark of texts alone that an editor can be run on."""
+"""Captions of the images that get twins. They are stored as a benchmark without images, on which an editor can run."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _TABLE = "samples.jsonl"
 
 
 class TwinCaptionBuilder(Builder[str]):
-    """Builder of a caption for each image. Existing captions stay, also if people have edited them."""
+    """Builder of a caption for each image. Existing captions are kept, including those that people have edited."""
 
     benchmark = "twins"
 

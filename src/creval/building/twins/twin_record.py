@@ -1,4 +1,4 @@
-"""Record of twins: which images of a folder are pairs, and which samples of a benchmark were built from them."""
+"""Records of twins: which images of a folder form pairs, and which samples of a benchmark were built from them."""
 
 from __future__ import annotations
 
@@ -16,19 +16,20 @@ PAIR_FILE = "twins.json"
 
 
 def read_pairs(folder: Path) -> dict[str, Any]:
-    """Return the pairs of a folder of twins by name, or {} if it is none."""
+    """Return the pairs recorded in a folder of twins, by name. {} if the folder has no record of pairs."""
     path = folder / PAIR_FILE
     content = read_json(path) if path.is_file() else {}
     pairs = dig(content, "pairs") if content else {}
     if not isinstance(pairs, dict):
-        raise CrevalError(f"{path} has a form that creval build twins does not write. Restore it or delete it.")
+        raise CrevalError(f"{path} does not have the form that creval build twins writes. Restore it or delete it.")
     return pairs
 
 
 def record_twin_inputs(images: Path, benchmark: Path) -> int:
-    """Record which samples of a built benchmark have real or synthetic sources. Return their number.
+    """Record for each sample of a built benchmark whether its source is the real or the synthetic image of a pair.
 
-    Sources are recognised by their content. Without pairs in `images`, nothing is written.
+    Return the number of these samples. Sources are recognised by their content. Without pairs in `images`, nothing is
+    written.
     """
     pairs = read_pairs(images)
     kinds: dict[str, list[tuple[str, str]]] = {}

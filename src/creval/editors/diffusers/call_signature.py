@@ -68,9 +68,11 @@ _VIDEO_EDITORS = frozenset({"ChronoEditPipeline"})
 class CallSignature:
     """The parameters of a pipeline.
 
-    Users may set `settable` parameters and must set `required` ones. `image_parameter` is the parameter of the source,
-    or empty. `supports_references`: it takes references together with the source. `supports_batches`: it takes
-    several requests per call.
+    - `settable`: the parameters that users may set.
+    - `required`: the parameters that users must set.
+    - `image_parameter`: the parameter of the source, or empty.
+    - `supports_references`: the pipeline takes references together with the source.
+    - `supports_batches`: one call takes several requests.
     """
 
     class_name: str
@@ -92,7 +94,7 @@ class CallSignature:
 
     @property
     def is_inpainting(self) -> bool:
-        """True if the pipeline repaints the area of a mask, which is required."""
+        """True if the pipeline repaints the area of a mask. The mask is then a required argument."""
         return self.mask_parameter == _MASK_PARAMETERS[0]
 
     @property
@@ -100,7 +102,10 @@ class CallSignature:
         return {"height", "width"} <= self.parameters
 
     def defaults(self) -> dict[str, Any]:
-        """Return the arguments that creval sets: Qwen's pipelines use guidance only with a negative prompt."""
+        """Return the arguments that creval adds: a blank negative prompt for Qwen's pipelines.
+
+        Without a negative prompt, they do not use guidance.
+        """
         blank = self.class_name.startswith("QwenImage") and "negative_prompt" in self.parameters
         return {"negative_prompt": " "} if blank else {}
 
@@ -138,7 +143,7 @@ def read_call_signature(kind: type[Any]) -> CallSignature:
 def _find_guidance_parameter(named: Mapping[str, inspect.Parameter]) -> str:
     """Return the parameter that sets the guidance, or an empty string.
 
-    If there are several, one whose default is None only applies to distilled models.
+    If a pipeline has several, those with the default None are skipped, because they only apply to distilled models.
     """
     available = [name for name in _GUIDANCE_PARAMETERS if name in named]
     used = [name for name in available if named[name].default is not None]
@@ -191,7 +196,10 @@ def build_input(
 
 
 def _build_mask(job: EditRequest, form: CallSignature, size: Size) -> Image.Image | None:
-    """Return the mask, white where the image may change. Inpainting pipelines get a white mask if there is none."""
+    """Return the mask, white where the image may change.
+
+    If the request has no mask, an inpainting pipeline gets one that is all white.
+    """
     if job.mask is not None and form.mask_parameter:
         mask = open_image(job.mask).convert("L").resize(size, Image.Resampling.NEAREST)
         return mask.point(lambda value: 255 if value > 128 else 0)

@@ -155,7 +155,7 @@ class DiffusersEditor(Editor):
         self._worker = None
 
     def _next_batch(self) -> list[_QueuedInput]:
-        """Return the next batch: the first waiting input, and others of the same shape."""
+        """Return the next batch: the first waiting input, and later ones of the same shape."""
         waiting = self._queue
         return [one for one in waiting if one[0].batch_key == waiting[0][0].batch_key][: self._batch_size]
 

@@ -70,7 +70,7 @@ class LocatedModel(NamedTuple):
         return index
 
     def fingerprint(self) -> dict[str, str]:
-        """Return the state of the model: the hub's commit, or a digest of its files' names, sizes and content."""
+        """Return the fingerprint of the model: the hub's commit, or a digest of its files' names, sizes and content."""
         if self.commit:
             return {"revision": self.commit}
         parts = self.read_index().keys() | {_INDEX_FILE}
@@ -97,7 +97,7 @@ def locate_model(name: str, revision: str = "") -> LocatedModel:
 
 
 def _hub_error_reason(name: str, error: Exception) -> str:
-    """Return why a model cannot be downloaded. The first matching class in this order decides."""
+    """Return why a model cannot be downloaded. Subclasses of errors are listed before their base classes."""
     reasons = {
         "GatedRepoError": f"accept its licence at https://huggingface.co/{name}, then log in with hf auth login.",
         "RepositoryNotFoundError": "it is neither a local folder nor a model on the hub that your login can access.",
@@ -123,7 +123,7 @@ def find_pipeline_class(found: LocatedModel, diffusers: Any, wanted: str = "") -
     raise CrevalError(
         f"{found.name} is a {name if isinstance(name, str) else 'pipeline with custom code'}, which "
         f"diffusers {diffusers.__version__} does not include or cannot run here. If the model comes with its own "
-        "code, call that with python:MODULE:FUNCTION."
+        "code, call that code with python:MODULE:FUNCTION."
     )
 
 
@@ -139,7 +139,10 @@ def download_model(found: LocatedModel, kind: type[Any], variant: str) -> Locate
 
 
 class DevicePlacement(NamedTuple):
-    """Device, number type and offloading of a pipeline: of idle components (`model`) or layers (`sequential`)."""
+    """Device and dtype of a pipeline, and what leaves the device while idle.
+
+    `offload` is `none` (nothing leaves it), `model` (components) or `sequential` (layers).
+    """
 
     device: str
     dtype: str
@@ -147,14 +150,16 @@ class DevicePlacement(NamedTuple):
 
 
 def choose_placement(torch: Any, device: str, dtype: str, offload: str) -> DevicePlacement:
-    """Return the placement of a pipeline: the given values, with defaults that suit the machine."""
+    """Return the placement of a pipeline. Empty values get defaults that suit the machine."""
     device = device or best_device(torch)
     try:
         kind = torch.device(device).type
     except RuntimeError as error:
         raise CrevalError(f"`settings` device={device}: {_first_line(error)}") from error
     if kind == "cpu" and offload != "none":
-        raise CrevalError(f"`settings` offload={offload} saves GPU memory, but the device is {device}. Remove it.")
+        raise CrevalError(
+            f"`settings` offload={offload} saves GPU memory, but the device is {device}. Remove `offload`."
+        )
     if not dtype:
         dtype = "float32" if kind == "cpu" else "bfloat16"
         if kind == "cuda" and not torch.cuda.is_bf16_supported(including_emulation=False):
@@ -193,7 +198,7 @@ def memory_hint(error: Exception) -> str:
 
 
 def truncated_token_count(pipeline: Any, text: str) -> int | None:
-    """Return the number of tokens that the pipeline reads of a text, or None if it reads all of it."""
+    """Return the number of tokens to which the pipeline truncates a text, or None if it reads the whole text."""
     tokenizers = [getattr(pipeline, f"tokenizer{number}", None) for number in ("", "_2", "_3")]
     limits = []
     try:

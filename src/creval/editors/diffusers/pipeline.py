@@ -106,8 +106,8 @@ class _PipelineStoppedError(Exception):
 class DiffusersPipeline:
     """A located model, which is downloaded and loaded later. Once loaded, it stays in memory.
 
-    `manifest_entry` contains everything that its images depend on. Device, batch size and offloading are not
-    included: they only change rounding, since noise is drawn on the CPU, separately for each image.
+    `manifest_entry` contains everything that the images depend on. Device, batch size and offloading are not
+    included, because they only change rounding: noise is drawn on the CPU, separately for each image.
     """
 
     def __init__(self, name: str, model: str, settings: PipelineSettings) -> None:
@@ -147,12 +147,12 @@ class DiffusersPipeline:
 
     @property
     def size_step(self) -> int:
-        """The number of pixels of which output sides are multiples."""
+        """The sides of output images must be multiples of this number of pixels."""
         config = getattr(getattr(self._loaded, "image_processor", None), "config", None)
         return int(getattr(config, "vae_scale_factor", None) or 16)
 
     def editing_class(self) -> str:
-        """Return the name of the class that edits with the same weights, or an empty string."""
+        """Return the name of the pipeline class that edits images with this model's weights, or an empty string."""
         tasks = self._libraries.diffusers.pipelines.auto_pipeline
         generators = tasks.AUTO_TEXT2IMAGE_PIPELINES_MAPPING
         family = next((name for name, kind in generators.items() if kind is self._pipeline_class), "")
@@ -160,7 +160,7 @@ class DiffusersPipeline:
         return "" if other is None else str(other.__name__)
 
     def load(self) -> None:
-        """Load the model if that was not tried before. Raises `ProviderUnusable` if it failed."""
+        """Load the model at the first call. Raises `ProviderUnusable` if that failed, also at later calls."""
         if self._loaded is None and not self._load_error:
             try:
                 self._loaded = load_pipeline(
@@ -176,7 +176,8 @@ class DiffusersPipeline:
     ) -> list[EditOutput | CallError] | CallError:
         """Return the results of a batch of inputs of the same shape, or the error of the whole batch.
 
-        Exceptions are not passed on, because their traceback would keep the failed batch in memory.
+        Errors of the library are returned as `CallError`, because their traceback would keep the failed batch in
+        memory.
         """
         torch = self._libraries.torch
 

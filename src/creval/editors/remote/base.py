@@ -136,12 +136,12 @@ class RemoteEditor(Editor):
 
     @abstractmethod
     async def request_edit(self, job: EditRequest, ticket: PendingTask) -> EditOutput:
-        """Request an image for which no task is stored."""
+        """Request a new image, because no task is stored for the request."""
 
     async def resume(
         self, job: EditRequest, ticket: PendingTask, cost: float | None, metadata: dict[str, Any]
     ) -> EditOutput:
-        """Return an image that was paid for already, from its stored task."""
+        """Return the image of the stored task, which was paid for by an earlier call."""
         del job
         return EditOutput(*await self.download(ticket.task_id or "", ticket), cost, metadata)
 
@@ -168,7 +168,7 @@ class RemoteEditor(Editor):
     async def fetch(
         self, method: str, address: URL, *, with_key: bool = True, max_bytes: int = _MAX_REPLY_BYTES, **options: Any
     ) -> HttpResponse:
-        """Send a request to an address, with or without the key, and return the response."""
+        """Send a request to an address, with or without the API key, and return the response."""
         session = self._keyed_session
         if not with_key:
             options["proxy"] = proxy = find_proxy(address)
@@ -212,7 +212,10 @@ class RemoteEditor(Editor):
         return body
 
     def classify_error(self, status: int, error: ErrorBody, headers: Mapping[str, str]) -> Exception:
-        """Return the exception for an error reply: `CallError` for this image, `ProviderUnusable` for all."""
+        """Return the exception for an error reply.
+
+        `CallError` concerns only this image. `ProviderUnusable` means that all further calls would fail.
+        """
         if nothing := self._endpoint.missing_path_error(status, error, self.endpoint_path):
             return nothing
         if found := self._endpoint.classify_error(status, error, headers):
@@ -230,7 +233,7 @@ class RemoteEditor(Editor):
         return self.classify_error(400, body, {})
 
     async def read_entry(self, entry: object, media: str, ticket: PendingTask) -> DownloadedImage:
-        """Return the image of an entry in a reply, which contains it in base64 or its address."""
+        """Return the image of an entry in a reply. The entry contains the image in base64, or its address."""
         if not isinstance(entry, dict):
             raise CallError("no image", "the reply contains none", billed=True)
         if entry.get("b64_json"):
@@ -240,7 +243,7 @@ class RemoteEditor(Editor):
     async def download_result(self, url: object, ticket: PendingTask) -> DownloadedImage:
         """Return the image at an address in a reply.
 
-        The address is stored first, so that the image can be downloaded after a kill without paying again.
+        The address is stored before the download. After a kill, the image can be downloaded without paying again.
         """
         if isinstance(url, str) and url.startswith("data:"):
             return await self.decode_base64_image(url, "")
@@ -251,7 +254,7 @@ class RemoteEditor(Editor):
     async def download(self, url: str, ticket: PendingTask) -> DownloadedImage:
         """Return the image at an address, with retries.
 
-        If it cannot be downloaded at all, the stored task is discarded, and the error is `billed`.
+        If a retry cannot help, the stored task is discarded and the error is marked as `billed`.
         """
         for tried in range(1, _DOWNLOAD_TRIES + 1):
             try:

@@ -1,9 +1,9 @@
 """Google's Gemini image models: `POST URL/models/MODEL:generateContent`, with images as parts.
 
 The request follows Google's API reference. Without an aspect ratio, the model keeps that of its input. With several
-images, it may choose that of another image than the source, so the documented ratio nearest to the source's is
-sent. Not confirmed: the list of refusal reasons, which is based on third-party reports, and the effect of `seed` on
-image models, which the reference lists for all models.
+images, it may take the ratio of an image other than the source. Therefore such a request contains the documented ratio
+that is nearest to the source's. Not confirmed: the list of refusal reasons, which is based on third-party reports, and
+the effect of `seed` on image models (the reference lists it for all models).
 """
 
 from __future__ import annotations

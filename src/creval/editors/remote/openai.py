@@ -1,9 +1,13 @@
 """OpenAI's image models, and servers with the same API: `POST URL/images/edits`, multipart.
 
 Fields, sizes, the format of masks and replies follow OpenAI's API reference. Without an image to edit,
-`URL/images/generations` is called. A single image is sent as `image`, several as `image[]`, as by OpenAI's own client.
-Not confirmed: the codes of refusals (`moderation_blocked` and messages about the safety system count as such), and
-that source and mask must have the same format, which is done here.
+`URL/images/generations` is called. A single image is sent as `image`, several as `image[]`, as OpenAI's own client
+does.
+
+Not confirmed:
+
+- The codes of refusals. `moderation_blocked` and messages about the safety system are treated as refusals.
+- Whether source and mask must have the same format. They are sent in the same format.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 The request (`image` as a data URL or a list of them, `size`, `watermark`, `response_format`) and the
 errors are based on Ark's pages and copies of its API reference. The reference itself was not accessible.
-Not confirmed: other models than SeedEdit 3.0 that take a seed (4.0 is documented without one), and the number of
-images that the newest models take.
+Not confirmed: whether models other than SeedEdit 3.0 take a seed (Seedream 4.0 is documented without one), and how
+many images the newest models take.
 """
 
 from __future__ import annotations

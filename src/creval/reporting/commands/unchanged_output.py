@@ -66,9 +66,10 @@ def _unchanged_sentence(results: Sequence[UnchangedSummary]) -> str:
         return "No model left a source unchanged."
     most = max(lazy, key=lambda one: one.unchanged.value or 0.0)
     share = 100 * (most.unchanged.value or 0.0)
-    models = "One model" if len(lazy) == 1 else f"{len(lazy)} models"
-    often = "" if len(lazy) == 1 else " most often"
+    name = escape_control(most.model)
+    models = f"{name} left" if len(lazy) == 1 else f"{len(lazy)} models left"
+    often = "" if len(lazy) == 1 else f", {name} most often"
     return (
-        f"{models} left some sources unchanged, {escape_control(most.model)}{often}: {share:.1f} % of its "
-        f"{pluralise(int(most.unchanged.total), 'edit')} differ from the source no more than re-encoding would cause."
+        f"{models} sources unchanged{often}: {share:.1f} % of its {pluralise(int(most.unchanged.total), 'edit')} "
+        "differ from the source no more than re-encoding would cause."
     )

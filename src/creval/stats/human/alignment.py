@@ -48,9 +48,9 @@ _EQUAL = 1e-9  # tolerance for equal correlations
 class MetricAlignment:
     """Agreement of one automatic metric with one kind of human rating.
 
-    `over_models` is over models' means. `over_samples` is over the samples of each model, averaged; for preferences,
-    over the score differences of each pair of models. `accuracy` is the share of comparisons decided by people
-    in which the better edit has the better score.
+    `over_models` correlates models' means. `over_samples` is the mean over models of the correlation over a model's
+    samples. For preferences, it is the mean over pairs of models of the correlation with the difference of scores.
+    `accuracy` is the share of comparisons decided by people in which the edit that they prefer has the better score.
     """
 
     metric: str
@@ -62,9 +62,9 @@ class MetricAlignment:
 
 
 class MetricDifference(NamedTuple):
-    """Difference of two metrics in their mean rank correlation with people over samples.
+    """Difference between the rank correlations of two metrics with people (over samples, averaged).
 
-    The interval and `p` (Holm's correction) come from resamples of samples that both metrics share.
+    The interval and `p` (with Holm's correction) use the same resamples for both metrics.
     """
 
     first: str
@@ -84,9 +84,9 @@ class WinRate(NamedTuple):
 class RatingAlignment:
     """One kind of human rating and the metrics compared with it.
 
-    `main_metric` is the metric that corresponds to it. From its scores come the `predictions` of the mean human
-    rating of all edits, and the shares of comparisons won: by model (`model_wins`), and by the first model of each
-    pair (`pair_wins`).
+    `main_metric` is the metric that corresponds to this rating. Its scores are used for the `predictions` of the mean
+    human rating of all edits, and for the shares of comparisons won: by model (`model_wins`), and by the first model
+    of each pair (`pair_wins`).
     """
 
     metric: str
@@ -117,8 +117,8 @@ def align(ratings: Sequence[Rating], scores: MetricScores, *, resamples: int = 2
 
     - Ratings are compared with the metric of the same name or, if there is none, with every metric.
     - Ratings of whole models (without a sample) are compared with models' means.
-    - If some ratings are named after several metrics of a file and others are not, the others are also compared with
-      the arithmetic and the geometric mean of those metrics.
+    - If some ratings have the names of two or more metrics of a file, the ratings with other names are also compared
+      with the arithmetic and the geometric mean of these metrics.
     """
     if "" not in scores.samples and not any(edit.sample for r in ratings for edit in r.edits):
         scores = average_over_samples(scores)
@@ -193,7 +193,7 @@ def align_metric(
 
 
 def compare_metrics(aligned: Sequence[MetricAlignment]) -> tuple[MetricDifference, ...]:
-    """Compare the rank correlations of every two metrics, over the series (models, or pairs) that both have."""
+    """Compare the rank correlations of each pair of metrics, over the series (models or their pairs) that both have."""
     found: list[MetricDifference] = []
     for one, two in combinations(aligned, 2):
         common = sorted(set(one.over_samples.ranked) & set(two.over_samples.ranked))
@@ -214,10 +214,10 @@ def compare_metrics(aligned: Sequence[MetricAlignment]) -> tuple[MetricDifferenc
 
 
 def indistinguishable_from_best(aligned: Sequence[MetricAlignment]) -> list[str]:
-    """Return the metric that correlates best with people, and those that are not significantly worse.
+    """Return the metric that correlates best with people, and the metrics that are not significantly worse.
 
     Compares mean rank correlations over the series that all metrics have, by paired resamples. If there are no such
-    series, compares the intervals of the correlations over models: worse are those below the interval of the best.
+    series, compares correlations over models: a metric is worse if its interval is below that of the best one.
     """
     common = set.intersection(*(set(one.over_samples.by_series) for one in aligned)) if aligned else set()
     if common:
@@ -234,7 +234,7 @@ def indistinguishable_from_best(aligned: Sequence[MetricAlignment]) -> list[str]
 
 
 def win_shares(preferences: Floats, pairs: EditComparisons, models: int) -> Floats:
-    """Return the share of its comparisons that each model wins; NaN without comparisons. Ties count half."""
+    """Return, for each model, the share of its comparisons that it wins. Ties count half. NaN without comparisons."""
     won, of = np.zeros(models), np.zeros(models)
     half = np.sign(preferences) / 2
     for at, sign in ((pairs.first, 1), (pairs.second, -1)):
@@ -268,7 +268,7 @@ def win_rates(
 
 
 def _win_rate(pairs: EditComparisons, sign: Floats, scores: MetricScores) -> WinRate:
-    """Return the share won over comparisons with a sign: of the first edit if it is 1, of the second if it is -1."""
+    """Return the share of comparisons won by the first edit (if `sign` is 1) or by the second (if -1). Skips sign 0."""
     here = sign != 0
     units = scores.clusters[pairs.samples[here]]
     won = ((sign * np.sign(of))[here] / 2 + 0.5 for of in (pairs.people, pairs.scores))

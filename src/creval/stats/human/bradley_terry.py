@@ -24,7 +24,7 @@ _MAX_STEPS = 100
 
 @dataclass(frozen=True)
 class BradleyTerry:
-    """Strengths of models, and the pairs (better model first) whose difference is significant after Holm."""
+    """Strengths of models, and the pairs (better model first) with a significant difference after Holm's correction."""
 
     strengths: Mapping[str, Estimate]
     decided_pairs: tuple[tuple[str, str], ...] = ()
@@ -35,7 +35,7 @@ def fit_strengths(pairs: EditComparisons, models: Sequence[str], clusters: Integ
 
     The probability that A beats B is 1 / (1 + 10^((b - a) / 400)). A tie is half a win. The intervals are clustered
     (sandwich variance), so that several choices about one sample do not narrow them. The result is empty if the
-    strengths cannot be estimated: the models fall into two groups, of which one never beats the other.
+    strengths cannot be estimated because no model of one group ever beats a model of the rest.
     """
     wins = (1 + np.clip(pairs.people, -1, 1)) / 2
     present = np.unique(np.concatenate([pairs.first, pairs.second]))
@@ -64,9 +64,9 @@ def fit_strengths(pairs: EditComparisons, models: Sequence[str], clusters: Integ
 def _decided_pairs(
     names: Sequence[str], strengths: Floats, variance: Floats, quantile: float
 ) -> Iterator[tuple[str, str]]:
-    """Yield the pairs with a significant difference by Wald's test, corrected after Holm.
+    """Yield the pairs with a significant difference by Wald's test, with Holm's correction.
 
-    The statistic is scaled so that it reaches 5 % where the interval with Student's quantile excludes zero.
+    The statistic is scaled so that p reaches 5 % where the interval with Student's quantile starts to exclude zero.
     """
     pairs = list(combinations(range(len(names)), 2))
     values: list[float | None] = []
@@ -82,7 +82,7 @@ def _decided_pairs(
 
 
 def _is_strongly_connected(pairs: EditComparisons, wins: Floats, present: Integers) -> bool:
-    """Return whether every model has won, directly or through others, against every other."""
+    """Return whether every model has won against every other, directly or through a chain of wins."""
     size = int(present.max()) + 1
     beats: NDArray[np.bool_] = np.eye(size, dtype=np.bool_)
     beats[pairs.first[wins > 0], pairs.second[wins > 0]] = True
@@ -93,7 +93,7 @@ def _is_strongly_connected(pairs: EditComparisons, wins: Floats, present: Intege
 
 
 def _maximise_likelihood(design: Floats, wins: Floats) -> Floats:
-    """Return log-odds with a mean of zero, by Newton's method with step halving."""
+    """Return the models' log-odds strengths with a mean of zero, by Newton's method with step halving."""
 
     def log_likelihood(strengths: Floats) -> float:
         apart = design @ strengths

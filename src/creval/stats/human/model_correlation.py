@@ -24,9 +24,10 @@ _TAIL_PROBABILITY = 0.025
 def interval_over_models(kind: str, value: float, models: int) -> tuple[float, float]:
     """Return the 95 % interval of a correlation over `models` models; NaN if there are too few.
 
-    The interval inverts a test. It contains each correlation for which more than 2.5 % of simulated draws are at
-    least as high as `value`, and more than 2.5 % at least as low. A draw has `models` points of a bivariate normal
-    distribution. The interval exists for perfect correlations too, and its coverage is at least 95 %.
+    The interval inverts a test. It contains each true correlation under which more than 2.5 % of simulated correlations
+    are at least as high as `value`, and more than 2.5 % at least as low. Each simulated correlation is that of `models`
+    points from a bivariate normal distribution. The interval exists for perfect correlations too, and its coverage is
+    at least 95 %.
     """
     if models < MIN_MODELS or math.isnan(value):
         return np.nan, np.nan
@@ -44,7 +45,7 @@ def interval_over_models(kind: str, value: float, models: int) -> tuple[float, f
 
 
 def _from_latent(kind: str, latent: float) -> float:
-    """Return the correlation in a normal distribution whose Pearson correlation is `latent`."""
+    """Return the correlation of this kind in a normal distribution whose Pearson correlation is `latent`."""
     if kind == "spearman":
         return 6 / math.pi * math.asin(latent / 2)
     return 2 / math.pi * math.asin(latent) if kind == "kendall" else latent
@@ -52,13 +53,13 @@ def _from_latent(kind: str, latent: float) -> float:
 
 @lru_cache(maxsize=64)
 def _simulate_correlations(kind: str, models: int) -> Floats:
-    """Return simulated correlations for each latent correlation, from the same draws; axes correlation, draw."""
+    """Return simulated correlations for each latent correlation; axes latent correlation, draw."""
     x, other = np.random.default_rng(0).standard_normal((2, _DRAWS, models))
     return np.stack([_rowwise_correlation(kind, x, r * x + math.sqrt(1 - r * r) * other) for r in _LATENT_GRID])
 
 
 def _rowwise_correlation(kind: str, x: Floats, y: Floats) -> Floats:
-    """Return the correlation of each row. All values of a row must be distinct."""
+    """Return the correlation of each row of `x` with that row of `y`. All values of a row must be distinct."""
     if kind == "kendall":
         return rowwise_kendall(x, y)
     if kind == "spearman":

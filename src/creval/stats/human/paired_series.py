@@ -27,7 +27,7 @@ NO_CORRELATIONS: CorrelationEstimates = dict.fromkeys(CORRELATIONS, NO_ESTIMATE)
 
 
 class PairedSeries(NamedTuple):
-    """Human ratings and scores by sample: of one model, or differences between two models."""
+    """Human ratings and scores of a model's samples, or their differences between two models."""
 
     name: str
     people: Floats
@@ -38,7 +38,8 @@ class PairedSeries(NamedTuple):
 class EditComparisons(NamedTuple):
     """Comparisons of two edits of a sample.
 
-    `people` are preferences from -1 to 1, or differences of ratings in percent; `scores` differences of scores.
+    `people` are preferences from -1 to 1, or differences of ratings in percent. `scores` are differences
+    of scores.
     """
 
     first: Integers
@@ -49,7 +50,10 @@ class EditComparisons(NamedTuple):
 
 
 def series_by_model(people: Floats, scores: Floats, models: Sequence[str]) -> list[PairedSeries]:
-    """Return a series for each model, of the samples with a rating and a score. The axes are model, sample."""
+    """Return a series for each model, of the samples with a rating and a score.
+
+    Both arrays have the axes model, sample.
+    """
     both = ~np.isnan(people) & ~np.isnan(scores)
     return [
         PairedSeries(name, people[at, both[at]], scores[at, both[at]], np.flatnonzero(both[at]))
@@ -66,7 +70,7 @@ def series_by_model_pair(pairs: EditComparisons, models: Sequence[str]) -> list[
 
 
 def split_by_models(pairs: EditComparisons) -> Iterator[tuple[int, int, NDArray[np.bool_]]]:
-    """Yield each pair of models that are compared, with a mask of their comparisons."""
+    """Yield each pair of models that are compared, with a mask that selects their comparisons."""
     for one, two in sorted(set(zip(pairs.first.tolist(), pairs.second.tolist(), strict=True))):
         yield one, two, (pairs.first == one) & (pairs.second == two)
 
@@ -87,7 +91,7 @@ def concat_comparisons(several: Sequence[EditComparisons]) -> EditComparisons:
 
 
 def comparisons_from_preferences(preferences: Iterable[Preference], scores: Floats) -> EditComparisons:
-    """Return the comparisons of people, with the mean preference over raters."""
+    """Return people's comparisons of two edits, with the mean preference over raters."""
     values: dict[tuple[int, int, int], list[float]] = {}
     for choice in preferences:
         values.setdefault((choice.first, choice.second, choice.sample), []).append(choice.value)
@@ -101,7 +105,7 @@ def comparisons_from_preferences(preferences: Iterable[Preference], scores: Floa
 
 @dataclass(frozen=True)
 class SeriesCorrelations:
-    """Correlations of each series, and their mean by Fisher's z; `skipped` are series with too little variation.
+    """Correlations by series, and their mean by Fisher's z. `skipped` are the series with too little variation.
 
     `ranked` has Fisher's z of each series' rank correlation: the estimate, then that of each resample.
     """
@@ -130,7 +134,10 @@ class ClusterResamples:
 
 
 def correlate_series(series: Sequence[PairedSeries], resamples: ClusterResamples) -> SeriesCorrelations:
-    """Correlate series, with intervals over samples. Series of one name (a model's raters) are averaged."""
+    """Correlate series, with intervals over samples.
+
+    The correlations of series with the same name (a model's raters) are averaged.
+    """
     alike: dict[str, list[PairedSeries]] = {}
     for one in series:
         alike.setdefault(one.name, []).append(one)
@@ -157,14 +164,14 @@ def correlate_series(series: Sequence[PairedSeries], resamples: ClusterResamples
 
 
 def _distinct_values(series: PairedSeries, counts: Floats) -> tuple[Floats, Floats, Floats]:
-    """Return the distinct pairs of values (ratings have few) and their counts: in the data, then in each draw."""
+    """Return the distinct pairs of values, and their counts in the data and in each draw. Ratings have few pairs."""
     counts = np.concatenate([np.ones((1, counts.shape[1])), counts])
     pairs, place = np.unique([series.people, series.scores], axis=1, return_inverse=True)
     return pairs[0], pairs[1], sum_columns(counts, place.reshape(-1))
 
 
 def _drop_degenerate_draws(drawn: Floats) -> Floats:
-    """Replace draws by NaN that are perfectly correlated only because few distinct values were drawn.
+    """Replace a draw by NaN if it is perfectly correlated only because few distinct values were drawn.
 
     The first entry is the estimate itself.
     """
@@ -173,7 +180,7 @@ def _drop_degenerate_draws(drawn: Floats) -> Floats:
 
 
 def _estimate_from_draws(drawn: Floats, samples: int) -> Estimate:
-    """Return an estimate from an array of the value and its draws."""
+    """Return an estimate from an array that has the value first, then its draws."""
     value = float(drawn[0])
     return make_estimate(value, correlation_interval(value, drawn[1:], samples))
 
@@ -194,7 +201,7 @@ def _has_variation(several: Sequence[PairedSeries]) -> bool:
 
 
 def correlate_means(people: Floats, scores: Floats) -> CorrelationEstimates:
-    """Return the correlations over models' means. Models with NaN are left out."""
+    """Return the correlations over models' means. Models with a NaN are left out."""
     here = ~np.isnan(people) & ~np.isnan(scores)
     if here.sum() < 3:
         return NO_CORRELATIONS

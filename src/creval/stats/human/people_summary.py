@@ -19,11 +19,11 @@ from creval.stats.scorecard import Scorecard, build_scorecard
 
 @dataclass(frozen=True)
 class PeopleSummary:
-    """Human ratings or choices about one metric.
+    """People's ratings or choices for one metric.
 
-    For ratings: `card` has each model's mean in percent, and the differences between models; `scale` is the scale of
-    all ratings, or None if they have several. For choices: each model's share of comparisons won (ties count half), and
-    its Bradley-Terry strengths, which are empty if they cannot be estimated.
+    For ratings, `card` has each model's mean in percent and the differences between models. `scale` is the scale of all
+    ratings, or None if they have several. For choices, `win_rates` has each model's share of comparisons won (ties
+    count half), and `bradley_terry` the models' strengths. It is empty if they cannot be estimated.
     """
 
     metric: str
@@ -53,7 +53,7 @@ def summarise_people(
 
 
 def mean_rating_rows(ratings: Sequence[Rating]) -> Iterator[ScoreRow]:
-    """Yield human judgements as scores in percent: mean ratings, or the share of comparisons that an edit won."""
+    """Yield people's ratings or choices as scores in percent: an edit's mean rating, or its share of wins."""
     nothing = _without_scores(ratings)
     for human in collect_human_scores(ratings, nothing)[0]:
         if not human.is_preference:

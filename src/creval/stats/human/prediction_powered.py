@@ -4,8 +4,8 @@ Prediction-powered inference (Angelopoulos, Duchi and Zrnic, arXiv 2311.01453) o
 
     mean = w * mean(score of the unrated) + mean(rating - w * score of the rated)
 
-This is unbiased for every w. The w with the least variance is estimated; w = 0 is the mean
-of the ratings alone. Scores may have any unit, and bad scores hardly widen the interval.
+This is unbiased for every w. The w with the least variance is estimated. With w = 0, the result is the mean of the
+ratings alone. Scores may have any unit, and bad scores hardly widen the interval.
 Intervals use Student's t, corrected for skewness.
 """
 
@@ -26,7 +26,7 @@ MIN_DEVIATING_RATINGS = 5
 
 
 class PredictedMean(NamedTuple):
-    """A model's mean rating in percent: predicted with scores of `weight`, and from ratings alone (`classical`)."""
+    """A model's mean rating in percent, with scores of this `weight` and from ratings alone (`classical`)."""
 
     model: str
     predicted: Estimate

@@ -1,4 +1,4 @@
-"""Human ceiling: agreement of each rater with the mean of the others."""
+"""Human ceiling: agreement of each rater with the mean of the other raters."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ from creval.stats.intervals import NO_ESTIMATE, Estimate, make_estimate
 
 @dataclass(frozen=True)
 class RaterCeiling:
-    """Agreement of one rater with the mean of the others.
+    """Agreement of one rater with the mean of the other raters, averaged over raters.
 
-    A metric can exceed it only if its scores are less noisy than the ratings of one person.
+    A metric can agree better with people only if its scores are less noisy than the ratings of one person.
     """
 
     rater_count: int
@@ -43,7 +43,7 @@ class RaterCeiling:
 def compute_rater_ceiling(
     human_scores: HumanScores, scores: MetricScores, resamples: ClusterResamples
 ) -> RaterCeiling | None:
-    """Correlate each rater with the mean of the others. Returns None if no two raters rated the same edit."""
+    """Correlate each rater with the mean of the other raters. Returns None if no two raters rated the same edit."""
     found: list[PairedSeries] = []
     pairs: list[EditComparisons] = []
     for at in range(len(human_scores.raters)):

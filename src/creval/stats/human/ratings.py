@@ -18,8 +18,9 @@ from creval.stats.score_table import Floats, Integers, ScoreTable
 class MetricScores:
     """Automatic scores: `values` has the axes metric, model, sample; NaN is a missing score.
 
-    Ratings are compared with the metric of the same name, otherwise with `main_metric`, the weighted mean of the
-    metrics in `weights`. `clusters` has each sample's cluster: samples of one image share one.
+    Ratings are compared with the metric of the same name, otherwise with all metrics or with `main_metrics`, if given.
+    `main_metric` is the weighted mean of the metrics in `weights`. `clusters` has the cluster of each sample. Samples
+    of one image are in one cluster.
     """
 
     metrics: tuple[str, ...]
@@ -36,7 +37,10 @@ class MetricScores:
     """Of several sources: the metrics to compare with ratings that are named after no column."""
 
     def candidates(self, rated: str) -> tuple[str, ...]:
-        """Return the metrics to compare with ratings of this name: those of the same name, or else all main ones."""
+        """Return the metrics to compare with ratings of this name.
+
+        These are the metrics with the same name, otherwise the main metrics, otherwise all metrics.
+        """
         same = tuple(name for name in self.metrics if self.columns.get(name, name) == rated)
         return same or self.main_metrics or self.metrics
 
@@ -63,7 +67,7 @@ def metric_scores_from_table(table: ScoreTable) -> MetricScores:
 
 
 def metric_scores_from_rows(rows: Sequence[ScoreRow], lower_is_better: Iterable[str] = ()) -> MetricScores:
-    """Return the scores of a file. Its first metric is the main one."""
+    """Return the scores of a file. The file's first metric is the main one."""
     metrics, models, samples = (
         tuple(dict.fromkeys(getattr(row, name) for row in rows)) for name in ("metric", "model", "sample")
     )
@@ -154,7 +158,10 @@ class UnmatchedRatings:
 
 
 def collect_human_scores(ratings: Sequence[Rating], scores: MetricScores) -> tuple[list[HumanScores], UnmatchedRatings]:
-    """Return the human judgements of each metric, with models and samples in the order of the scores."""
+    """Return the human judgements of each metric, and the ratings without scores.
+
+    Models and samples are indices into those of `scores`.
+    """
     model, sample = _positions(scores.models), _positions(scores.samples)
     lost_models: Counter[str] = Counter()
     lost_samples: Counter[str] = Counter()

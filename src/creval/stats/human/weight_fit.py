@@ -39,10 +39,11 @@ _MAX_METRICS = 8
 
 @dataclass(frozen=True)
 class FittedWeights:
-    """Fitted weights with intervals over samples. They are not negative and add up to one.
+    """Fitted weights (`best`) with intervals over samples. The weights are not negative and add up to one.
 
-    `held_out` is the mean Pearson correlation of weights fitted without the sample (ten-fold cross-validation),
-    `current` that of the weights in use, `difference` is `held_out` minus `current`.
+    `held_out` is the mean Pearson correlation with people if each sample is scored with weights that were fitted
+    without it (ten-fold cross-validation). `current` is the correlation with the weights in use. `difference` is
+    `held_out` minus `current`.
     """
 
     best: Mapping[str, Estimate]
@@ -52,9 +53,10 @@ class FittedWeights:
 
 
 class WeightAgreement(NamedTuple):
-    """Correlation of weighted sums of metrics with human ratings: highest, with the weights in use, and lowest.
+    """Correlation of weighted sums of metrics with human ratings.
 
-    `best` are the weights of the highest correlation.
+    `most` is the highest correlation, with the weights `best`. `own` is that with the weights in use, `least` the
+    lowest.
     """
 
     best: list[float]
@@ -65,7 +67,7 @@ class WeightAgreement(NamedTuple):
 
 @dataclass(frozen=True)
 class _RegressionBlock:
-    """Human ratings and metric scores (axis 1) of one model, or their differences between two models."""
+    """Human ratings and scores (axes sample, metric) of one model, or their differences between two models."""
 
     people: Floats
     metrics: Floats
@@ -93,7 +95,10 @@ def find_agreeing_weights(
 def fit_weights(
     human_scores: HumanScores, metrics: Sequence[str], scores: MetricScores, resamples: ClusterResamples
 ) -> FittedWeights | None:
-    """Fit the weights by least squares within models; None if samples are few or no metric agrees with people."""
+    """Fit the weights by least squares within models.
+
+    None if there are too few samples or no metric agrees with people.
+    """
     blocks = _build_blocks(human_scores, metrics, scores)
     if not blocks or len(metrics) > _MAX_METRICS:
         return None
@@ -128,10 +133,10 @@ def fit_weights(
 def correlation_by_weights(
     human_scores: HumanScores, metrics: Sequence[str], scores: MetricScores, weights: Floats
 ) -> Floats | None:
-    """Correlate weighted sums with ratings, within models, for each row of weights; None if there are too few samples.
+    """Correlate weighted sums of metrics with ratings, for each row of weights. None if there are too few samples.
 
-    The correlation is pooled over models, so that a model whose sums do not vary under some weights does not
-    favour those weights.
+    The correlation is within models and pooled over them. This way, weights gain nothing if a model's weighted sums
+    do not vary under them.
     """
     blocks = _build_blocks(human_scores, metrics, scores)
     if not blocks:
@@ -162,7 +167,7 @@ def _build_blocks(human_scores: HumanScores, metrics: Sequence[str], scores: Met
 
 
 def _fit_draws(blocks: Sequence[_RegressionBlock], counts: Sequence[Floats]) -> Floats:
-    """Return the best weights for each draw of sample counts; axes draw, metric; NaN if there are none."""
+    """Return the best weights for each draw of sample counts; axes draw, metric. NaN if no weight is above zero."""
     size = blocks[0].metrics.shape[1]
     draws = len(counts[0])
     inside, along = np.zeros((draws, size, size)), np.zeros((draws, size))
@@ -199,7 +204,7 @@ def _non_negative_least_squares(inside: Floats, along: Floats) -> Floats:
 
 
 def _held_out_sums(blocks: Sequence[_RegressionBlock], cluster_of_sample: Integers, clusters: Integers) -> list[Floats]:
-    """Return weighted sums of the metrics, each sample's with weights fitted without the sample's fold."""
+    """Return weighted sums of the metrics. The weights for a sample are fitted without the sample's fold."""
     order = np.random.default_rng(0).permutation(len(clusters))
     fold = np.zeros(int(cluster_of_sample.max()) + 1, dtype=np.int64)
     fold[clusters] = order % FOLDS
@@ -225,7 +230,7 @@ def _reached_correlation(blocks: Sequence[_RegressionBlock], weights: Floats) ->
 def _mean_fisher_z(
     blocks: Sequence[_RegressionBlock], sums: Sequence[Floats], counts: Sequence[Floats]
 ) -> tuple[float, Floats]:
-    """Return Fisher's z of the correlation with people, averaged over blocks: the estimate, and each resample's."""
+    """Return Fisher's z of the correlation with people, averaged over blocks: of the data, and of each resample."""
     points, draws = [], []
     for block, made, often in zip(blocks, sums, counts, strict=True):
         points.append(fisher_z(pearson(block.people, made, np.ones((1, len(made)))))[0])

@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from creval.core import formatting
 from creval.core.probe import Question
 from creval.store.lookup import RunLookup
@@ -97,7 +99,7 @@ def samples_page(snapshot: Snapshot, run: RunLookup, filters: Filters, params: M
 
 
 def _thumbnail_url(sample: str, name: str, path: Path | None) -> str:
-    """Return the URL of a thumbnail, or "" if the file does not exist."""
+    """Return the URL of an image's thumbnail, or "" if the image's file does not exist."""
     if path is None or not file_etag(path):
         return ""
     return link("/image", sample=sample, name=name, size="small")
@@ -189,8 +191,10 @@ def _filter_select(name: str, label: str, any_label: str, options: Mapping[str, 
 def _group_select(snapshot: Snapshot, filters: Filters) -> FilterSelect:
     used = {sample_tag for s in snapshot.samples.values() for sample_tag in s.tags.items()}
     by_level: dict[str, list[SelectOption]] = {}
+    for level in (level for level in snapshot.schema.levels if level.groups_sub_scores):
+        used |= {(level.name, level.groups[at]) for at in np.unique(snapshot.item_groups[level.name]) if at >= 0}
     for value, (level, group) in filterable_groups(snapshot).items():
-        if level.groups_sub_scores or (level.name, group) in used:
+        if (level.name, group) in used:
             option = SelectOption(value, group, value == filters.group)
             by_level.setdefault(level.plural.replace("_", " "), []).append(option)
     every = ("", [SelectOption("", "all", not filters.group)])

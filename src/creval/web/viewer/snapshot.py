@@ -135,7 +135,20 @@ class Snapshot:
         if not level.groups_sub_scores:
             return sample.tags.get(level.name, "")
         step = getattr(item.probe, "step", None)
-        return sample.steps[step].kind if step is not None and step < len(sample.steps) else ""
+        if step is None:
+            return self._groups_of_all_parts.get((level.name, item.sample, item.probe.metric), "")
+        return sample.steps[step].kind if step < len(sample.steps) else ""
+
+    @cached_property
+    def _groups_of_all_parts(self) -> Mapping[tuple[str, str, str], str]:
+        """Group of a sample's parts by level, sample and metric, if all of them are in one group."""
+        groups: dict[tuple[str, str, str], set[str]] = {}
+        for name, sample in self.samples.items():
+            probes = [self.items[at].probe for at in self.item_ranges[name]]
+            for level, parts in self.protocol.sub_scores(sample, probes, {}).items():
+                for part in parts:
+                    groups.setdefault((level, name, part.metric), set()).add(part.group)
+        return {key: next(iter(found)) for key, found in groups.items() if len(found) == 1}
 
     @cached_property
     def metrics(self) -> tuple[str, ...]:
@@ -174,7 +187,10 @@ class Snapshot:
 
 
 def take_snapshot(run: RunLookup, previous: Snapshot | None = None, scoring: ViewOptions | None = None) -> Snapshot:
-    """Take a snapshot of a run, or of the models and samples that `scoring` selects, without new scores."""
+    """Take a snapshot of the models and samples of a run that `scoring` selects (by default all).
+
+    Scores are not computed: those of the previous snapshot are taken over if its models are the same.
+    """
     protocol = protocol_of_run(run.manifest)
     chosen: dict[str, Any] = dict(resolve_options(scoring or ViewOptions(), run.manifest))
     table = build_score_table(run, **chosen) if run.samples and run.models else None
@@ -268,5 +284,8 @@ def _answer_states(
 
 
 def probe_credit(protocol: Protocol, probe: Probe, value: float | None) -> float | None:
-    """Return the credit of an answer, from 0 to 1. Returns None for a measurement or an answer that does not count."""
+    """Return the credit of an answer, from 0 (wrong) to 1 (right).
+
+    Returns None for a measurement or an answer that does not count.
+    """
     return protocol.credit(probe, value) if isinstance(probe, Question) else None

@@ -1,4 +1,4 @@
-"""Result type of importers: sets of images with their tasks."""
+"""Result type of importers: sets of images, each with the task that it is for."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ MakeMask = Callable[[tuple[int, int]], Image.Image]
 
 
 class ImportedSet(NamedTuple):
-    """Images that belong together.
+    """Images of a dataset that belong together: an image, its mask and its references.
 
     - `stem`: unique name, without folders.
-    - `folder`: the task, group or category that they are for, or "".
+    - `folder`: the task, or the group or category of tasks, that the images are for, or "".
     - `mask`: file of the mask, or a function that makes it.
-    - `origin`: what the mask and the references are, for the record.
+    - `origin`: what the mask and the references are in the dataset, for `import.json`.
     """
 
     stem: str
@@ -30,7 +30,7 @@ class ImportedSet(NamedTuple):
 
 
 class ImportedSets(NamedTuple):
-    """Sets of a dataset, and the reasons for images that cannot be used."""
+    """The sets of images (image, mask, references) that a dataset contains, and for each unusable image the reason."""
 
     sets: list[ImportedSet]
     left_out: Mapping[str, str]

@@ -1,4 +1,4 @@
-"""COCO: annotations of instances, and images. The outline of an object becomes the mask for local editing.
+"""COCO: images with annotated objects (instances). An object's outline becomes the mask for local editing.
 
 An image gets the mask of its largest object that covers 2 to 60 % of it. An image without such an object can be used
 for tasks without a mask.
@@ -25,11 +25,11 @@ _MAX_GROUPS = 7  # characters of a number in a compressed mask
 
 
 def read_coco(folder: Path, annotations: Path | None) -> ImportedSets:
-    """Return the images of a folder that an annotation file lists, each with the mask of an object."""
+    """Return the images of a folder that an annotation file lists, each with the mask of an object if one suits."""
     if annotations is None:
         found = find_annotation_files(folder)
         if len(found) != 1:
-            raise CrevalError("give `annotations` FILE, COCO's instances_*.json of the images.")
+            raise CrevalError("give `annotations` FILE, COCO's instances_*.json for these images.")
         [annotations] = found
     files: dict[str, list[str]] = {}
     for name in list_files(folder):
@@ -56,7 +56,7 @@ def read_coco(folder: Path, annotations: Path | None) -> ImportedSets:
 
 
 def _choose_objects(content: Any) -> Iterator[tuple[Any, tuple[str, Any] | None]]:
-    """Yield each image's entry with the category and the annotation of its object, or None if none suits."""
+    """Yield each image's entry, with the category and the annotation of its object, or None if no object suits."""
     categories = {entry["id"]: str(entry["name"]) for entry in content["categories"]}
     sizes = {entry["id"]: float(entry["width"]) * float(entry["height"]) for entry in content["images"]}
     chosen: dict[Any, tuple[float, Any]] = {}
@@ -89,12 +89,12 @@ def _draw_mask(segmentation: Any, size: tuple[int, int], image_size: tuple[int, 
     except (KeyError, TypeError, ValueError, OverflowError) as error:
         raise ImageError(f"the outline of its object is malformed ({error})") from error
     if mask.getextrema() == (0, 0):
-        raise ImageError("the outline of its object is malformed (it is empty)")
+        raise ImageError("the outline of its object is malformed (the mask would be empty)")
     return mask
 
 
 def _decode_runs(segmentation: Any, size: tuple[int, int]) -> Image.Image:
-    """Return the mask of run lengths, which alternate between black and white and go down the columns."""
+    """Return the mask that run lengths describe. Runs alternate between black and white and go down the columns."""
     width, height = size
     counts = segmentation["counts"]
     runs = _parse_runs(counts) if isinstance(counts, str) else [int(run) for run in counts]
@@ -107,8 +107,8 @@ def _decode_runs(segmentation: Any, size: tuple[int, int]) -> Image.Image:
 def _parse_runs(text: str) -> Sequence[int]:
     """Return the run lengths of COCO's compressed form.
 
-    Five bits are stored in a character, from 48 on. From the fourth on, a number is the difference from the number two
-    places before.
+    A character minus 48 holds five bits of a number and a bit that says whether the number continues. The first three
+    numbers are run lengths; each later number is the difference from the run length two places before.
     """
     runs: list[int] = []
     number = group = 0

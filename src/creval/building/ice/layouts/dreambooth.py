@@ -1,4 +1,7 @@
-"""DreamBooth's dataset: a folder of photographs for each subject. They become references of subject creation."""
+"""DreamBooth's dataset: a folder of photographs for each subject.
+
+They become references for subject-driven creation.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ _MAX_REFERENCES = 99
 
 
 def read_dreambooth(folder: Path, annotations: Path | None) -> ImportedSets:
-    """Return a set for each subject, with its photographs as references in the order of their names."""
+    """Return a set for each subject: its photographs, sorted by name, as references."""
     if annotations is not None:
         raise CrevalError("`annotations` is for COCO and VITON-HD.")
     root = folder / "dataset" if (folder / "dataset").is_dir() else folder

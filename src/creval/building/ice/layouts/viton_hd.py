@@ -1,8 +1,9 @@
-"""VITON-HD: photographs of people, garments, and pairs of them. They become virtual try-ons.
+"""VITON-HD: photographs of people and of garments, and a list of pairs. They become items for virtual try-on.
 
 Layout: `image/PERSON.jpg`, `cloth/GARMENT.jpg`, the region to change as `agnostic-mask/PERSON_mask.png` or as labels in
-`image-parse-v3/PERSON.png`, and `test_pairs.txt` with a person and a garment per line, in this folder or above. The
-labels of garments on the upper body are 5, 6 and 7. Without pairs, each person gets the garment of the same name.
+`image-parse-v3/PERSON.png`, and `test_pairs.txt` with a person and a garment per line, in this folder or the one above.
+The labels of garments on the upper body are 5, 6 and 7. Without `test_pairs.txt`, each person gets the garment of the
+same name.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ def read_viton_hd(folder: Path, annotations: Path | None) -> ImportedSets:
         (one for one in (folder, folder / "test") if (one / "image").is_dir() and (one / "cloth").is_dir()), None
     )
     if root is None:
-        raise CrevalError(f"{folder} contains no folders `image` and `cloth`, as VITON-HD does.")
+        raise CrevalError(f"{folder} must contain the folders `image` and `cloth`, as VITON-HD does.")
     people, garments = (
         {Path(name).stem: root / kind / name for name in find_image_names(root / kind)} for kind in ("image", "cloth")
     )
@@ -76,9 +77,9 @@ def _find_mask(root: Path, person: str) -> Path | MakeMask | None:
 
 
 def _mask_of_garments(labels: Path, size: tuple[int, int]) -> Image.Image:
-    """Return a mask of the garments on the upper body."""
+    """Return a mask of the garments on the upper body, from the labels of a person's photograph."""
     found = open_label_map(labels)
     mask = Image.fromarray(np.isin(found, _UPPER_BODY).astype(np.uint8) * 255)
     if mask.size != size:
-        raise ImageError(f"its labels are {mask.width} x {mask.height}, but the image is {size[0]} x {size[1]}")
+        raise ImageError(f"its label image is {mask.width} x {mask.height}, but the image is {size[0]} x {size[1]}")
     return mask
