@@ -63,7 +63,7 @@ SOURCE = ReleaseSource(
 
 
 def find_ice_bench_folder(path: Path) -> Path | None:
-    """Return the folder with the items, which is `path` or inside it, or None."""
+    """Return `path` or a folder in it, whichever has the file of items. None if neither has."""
     for folder in (path, *(path / name for name in ITEMS_FOLDERS)):
         if (folder / ITEMS_FILE).is_file() and _has_items(folder / ITEMS_FILE):
             return folder
