@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import re
 import shlex
@@ -79,6 +80,7 @@ class Shell:
         stack.enter_context(mock.patch.dict(os.environ, dict.fromkeys(_KEYS, "key")))
         stack.enter_context(mock.patch("creval.web.common.server.run_server", _close_server))
         stack.enter_context(mock.patch("webbrowser.open", return_value=True))
+        stack.enter_context(mock.patch("typer.main.get_command", _get_command))  # building it takes longer than parsing
         for module in ("builder", "calibration_trials"):  # starting processes takes longer than drawing
             stack.enter_context(mock.patch(f"creval.touchstone.{module}.parallel_map", map))
         self._judge = judge
@@ -218,8 +220,11 @@ def _faster_options(arguments: list[str]) -> list[str]:
     return ["--resamples", "100"] if "--resamples" in options and "--resamples" not in arguments else []
 
 
+_get_command = functools.cache(typer.main.get_command)
+
+
 def _find_command(name: str) -> Any:
-    root: Any = typer.main.get_command(app)
+    root: Any = _get_command(app)
     return root.get_command(root.make_context("creval", [name, "--help"], resilient_parsing=True), name)
 
 

@@ -153,5 +153,5 @@ def test_scores_over_the_number_of_candidates(bench: Path, tmp_path: Path) -> No
     (line,) = [line for line in panel.lines if line.get_linestyle() != "None"]
     assert np.asarray(line.get_ydata()).tolist() == values
     assert [tick.get_text() for tick in panel.get_xticklabels()] == ["1", "2", "4"]
-    with pytest.raises(CrevalError, match="several numbers of candidates"):
+    with pytest.raises(CrevalError, match="different numbers of candidates"):
         best_of(card, {"one": made["one"]})

@@ -14,13 +14,11 @@ def describe_benchmark(bench: BenchmarkLike, plot: str | Path | None = None) -> 
     `plot` is a file (.svg, .png or .pdf) for the distribution plot, which
     `creval.reporting.plots.distribution(contents)` returns as a figure.
     """
-    from creval.reporting.plots.files import check_suffix
+    if plot is None:
+        return BenchmarkContents(as_benchmark(bench))
+    from creval.reporting import plots
 
-    if plot is not None:
-        check_suffix(plot, "plot")
+    plots.check_suffix(plot, "plot")
     contents = BenchmarkContents(as_benchmark(bench))
-    if plot is not None:
-        from creval.reporting.plots import distribution, save_figure
-
-        save_figure(distribution(contents), plot)
+    plots.save_figure(plots.distribution(contents), plot)
     return contents

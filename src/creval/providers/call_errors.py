@@ -46,4 +46,4 @@ class Refused(Exception):  # noqa: N818
 
 
 class ProviderUnusable(CrevalError):  # noqa: N818
-    """A problem that makes all calls to a provider fail until the user fixes it: key, model name, credit."""
+    """A problem that makes all calls to a provider fail until the user fixes it, such as a wrong key or no credit."""

@@ -18,9 +18,9 @@ from creval.providers.pricing import Price
 class ChatProvider:
     """A provider's address, the environment variable of its API key, and its features.
 
-    A feature that may be supported is tried, and is dropped after the first refusal. `max_reply_tokens` limits the
-    tokens of a reply. It is set if omitting it has a cost. `is_rehearsal`: the provider is creval's `fake-server`,
-    whose marked replies are not real answers.
+    A feature marked as supported is requested until the server refuses it once. `max_reply_tokens` limits the tokens of
+    a reply. It is set if the provider would otherwise reserve credit for the longest possible reply. `is_rehearsal`:
+    the provider is creval's `fake-server`, whose marked replies are not real answers.
     """
 
     name: str

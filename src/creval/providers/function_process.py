@@ -94,7 +94,7 @@ class ProcessRunner:
 
 
 class _FunctionProcess:
-    """The creval side of one process."""
+    """The process of a user's function: starts it, sends requests to it, and reads its replies."""
 
     def __init__(self, where: str, folder: str, paths: list[str]) -> None:
         self.has_ended = False

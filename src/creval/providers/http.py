@@ -135,9 +135,9 @@ class HttpEndpoint:
             raise CallError("connection lost", self.redact_line(error), billed=billed) from None
 
     def classify_error(self, status: int, error: ErrorBody, headers: Mapping[str, str]) -> Exception | None:
-        """Return the exception for an error response, or None if the request itself may be at fault.
+        """Return the exception for an error response, or None if the content of the request may have caused the error.
 
-        `CallError` concerns this call, `ProviderUnusable` all calls.
+        `CallError` means that this call failed, `ProviderUnusable` that all calls will fail.
         """
         reason = self.redact_line(error.message) or f"HTTP {status}"
         wait = parse_retry_after(headers)
@@ -195,21 +195,25 @@ class HttpEndpoint:
 
     @cached_property
     def _secrets(self) -> tuple[str, ...]:
-        """The key, and the users and passwords of proxies, in all encodings that a reply may contain."""
+        """The API key, and the users and passwords of proxies, in all encodings that a reply may contain."""
         found = {self.key, *proxy_secrets()}
         found |= {unquote(secret) for secret in found} | {quote(secret, safe="") for secret in found}
         return tuple(sorted({*found, *(pybase64.b64encode(secret.encode()).decode() for secret in found)} - {""}))
 
     def redact(self, text: str) -> str:
-        """Return foreign text for a message, without the key and other secrets."""
+        """Return a server's text for use in a message, with the API key and other secrets hidden."""
         return hide_secrets(hide_values(text, self._secrets, _KEY))
 
     def redact_reply(self, text: str) -> str:
-        """Return a judge's reply unchanged, except that the key is removed if it cannot be an ordinary word."""
+        """Return a judge's reply with the API key hidden.
+
+        A key that is so short that it could occur in the text by chance is not hidden, so that the reply is not
+        damaged.
+        """
         return hide_values(text, filter(is_unmistakable, {self.key, quote(self.key, safe="")}), _KEY)
 
     def redact_line(self, what: object) -> str:
-        """Return foreign text on one line, truncated and without secrets."""
+        """Return a server's text on one line, truncated, and with secrets hidden."""
         text = " ".join(self.redact(str(what)).split())
         return text if len(text) <= _MAX_REASON_CHARS else text[: _MAX_REASON_CHARS - 1] + "…"
 
@@ -239,7 +243,7 @@ _CONTENT_FILTER = re.compile(
 
 
 class SlicedJsonBody(aiohttp.Payload):
-    """A JSON body in parts. They are sent one after another in slices, without joining them in memory."""
+    """A JSON body, given in parts. Large parts are sent in slices, and the parts are never joined in memory."""
 
     _autoclose = True
 

@@ -55,7 +55,7 @@ def load_model(
     if missing := sorted(key for key in loaded["missing_keys"] if not _UNUSED_WEIGHTS.search(key)):
         raise CrevalError(
             f"{name} cannot be loaded: it lacks {len(missing)} weights, such as {missing[0]}. "
-            "They would be random, so its output would differ each time."
+            "They would be initialised at random, so its output would differ each time."
         )
     tokenizer = getattr(preprocessor, "tokenizer", None)
     vocabulary = getattr(getattr(model.config, "text_config", model.config), "vocab_size", 0)
@@ -70,7 +70,7 @@ def load_model(
 
 
 def _first_sentence(error: Exception) -> str:
-    """Return the first sentence of a library's error message. The rest is advice to programmers."""
+    """Return the first sentence of a library's error message. The other sentences only help programmers."""
     message = str(error).strip()
     if other := re.match(r"Unrecognized configuration class [^>\n]{0,300}?\b(\w{1,100})'?>", message):
         return f"it is a model of another type ({other[1]})"
@@ -91,7 +91,7 @@ def _quieten(transformers: Any) -> None:
 
 
 def best_device(torch: Any) -> str:
-    """Return the fastest available type of device."""
+    """Return the fastest available device type: `cuda`, `mps` or `cpu`."""
     if torch.cuda.is_available():
         return "cuda"
     return "mps" if torch.backends.mps.is_available() else "cpu"

@@ -52,7 +52,7 @@ def _parse_error_json(body: Any) -> ErrorBody:
 
 
 def parse_completion(choice: Any, redact: Callable[[str], str]) -> Completion | None:
-    """Parse a choice of a reply. Returns None if it has no message."""
+    """Parse one entry of a reply's `choices`. Returns None if it has no message."""
     if not isinstance(choice, dict) or not isinstance(choice.get("message"), dict):
         return None
     if isinstance(choice.get("error"), dict):

@@ -52,7 +52,8 @@ def checked_cost(claimed: object, expected: float | None, tokens: float = 0.0) -
 def checked_tokens(claimed: int | None, expected: float, chars: int) -> int | None:
     """Return a server's token count if it is plausible, or None.
 
-    It is too low for a text of `chars` characters, or too high for a request of `expected` tokens.
+    A count is implausible if it is too low for a text of `chars` characters, or too high for a request that is
+    estimated at `expected` tokens.
 
     >>> [checked_tokens(claim, expected=900, chars=2000) for claim in (1100, 0, 10**7)]
     [1100, None, None]

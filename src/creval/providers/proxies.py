@@ -29,7 +29,7 @@ def find_proxy(address: URL) -> URL | None:
 
 
 def proxy_secrets() -> set[str]:
-    """Return the user info of the proxies in the environment, and the passwords in it."""
+    """Return the user info (`USER:PASSWORD`) of each proxy in the environment, and each password alone."""
     found = set[str]()
     for proxy in getproxies().values():
         user_info = proxy.partition("://")[2].rpartition("@")[0] or proxy.rpartition("@")[0]

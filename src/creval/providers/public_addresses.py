@@ -1,7 +1,7 @@
 """Detection of addresses in the local network, and sockets that only connect to public or only to local addresses.
 
-The check applies to the numeric address of the connection itself. It cannot be bypassed by a spelling, a name, or a
-change of the name's address between check and connection.
+The check applies to the numeric address of the connection itself. It cannot be bypassed by an unusual
+spelling of an address, by a host name, or by changing a host name's address between check and connection.
 """
 
 from __future__ import annotations
@@ -74,7 +74,8 @@ async def is_local_host(host: str) -> bool:
 def checked_socket(*, public: bool) -> Callable[[tuple[Any, ...]], socket.socket]:
     """Return a socket factory that only allows public addresses or, if `public` is false, only local ones.
 
-    The factory takes an entry of `socket.getaddrinfo`. The socket is then connected to its address.
+    The factory takes an entry of `socket.getaddrinfo`, and raises `ForbiddenAddressError` if its address is not
+    allowed.
     """
 
     def create(info: tuple[Any, ...]) -> socket.socket:

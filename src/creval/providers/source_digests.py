@@ -45,7 +45,10 @@ def module_digests(module: str) -> dict[str, str]:
 
 
 def _imported_files(file: Path, base: Path) -> Iterator[Path]:
-    """Yield the files below a folder that a file imports, also inside functions."""
+    """Yield the files that a Python file imports, including imports inside functions.
+
+    Absolute imports are looked up in the folder `base`, relative ones from the file's own folder.
+    """
     try:
         tree = ast.parse(file.read_bytes()) if file.suffix == ".py" else ast.Module([], [])
     except (OSError, ValueError, SyntaxError, RecursionError):
@@ -68,7 +71,10 @@ def _imported_files(file: Path, base: Path) -> Iterator[Path]:
 
 
 def function_digest(function: Callable[..., Any]) -> dict[str, str]:
-    """Return the digest of the source of a function or of an object's class. Empty if there is no source."""
+    """Return the digest of a function's source, by the function's name. For an object: that of its class.
+
+    Empty if the source is not available.
+    """
     code = function if inspect.isroutine(function) or isinstance(function, type) else type(function)
     try:
         source = inspect.getsource(code)
@@ -95,7 +101,7 @@ def _command_files(words: Iterable[str]) -> Iterator[tuple[str, Path]]:
 
 
 def digest_by_name(files: Iterable[tuple[str, Path]]) -> dict[str, str]:
-    """Return the digest of each file that exists."""
+    """Return the digest of each of the named files that exists, by name."""
     found = {}
     for name, file in sorted(files):
         try:

@@ -26,7 +26,7 @@ T = TypeVar("T")
 
 
 def split_place(where: str) -> tuple[str, str]:
-    """Return the module and the name in `module:name`. Raises `CrevalError` if one of them is missing."""
+    """Split `module:name` into the module and the name. Raises `CrevalError` if one of them is missing."""
     module, _, name = where.rpartition(":")
     if not module or not name:
         raise CrevalError(f"python:{where or '(nothing)'}: give python:MODULE:FUNCTION.")
@@ -56,7 +56,7 @@ def import_callable(where: str) -> Callable[..., Any]:
 
 
 class FunctionSignature(NamedTuple):
-    """The parameters of a function: their `names`, or any if `takes_any`."""
+    """The parameters of a function: their `names`. With `takes_any` (`**kwargs`) it accepts every name."""
 
     names: frozenset[str]
     takes_any: bool
@@ -67,7 +67,7 @@ class FunctionSignature(NamedTuple):
         return self.takes_any or name in self.names
 
     def select(self, given: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the arguments that the function accepts."""
+        """Return those of the given arguments that the function accepts."""
         return {name: value for name, value in given.items() if self.accepts(name)}
 
 

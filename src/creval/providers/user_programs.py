@@ -28,7 +28,7 @@ _TERMINATE_SECONDS = 2.0  # seconds that a program has to exit after SIGTERM
 
 
 class ProgramTemplate:
-    """A command with placeholders. `placeholders` are the names of those that it contains."""
+    """A command with placeholders. `placeholders` are the names of the placeholders in it."""
 
     def __init__(self, template: str, places: Collection[str], example: str) -> None:
         shown = hide_words(template)
@@ -37,8 +37,8 @@ class ProgramTemplate:
         except ValueError as error:
             problem = "a backslash at its end" if "escaped" in str(error) else "an unclosed quotation mark"
             raise CrevalError(
-                f"command:{shown}: it has {problem}. The command is split by shell rules. To use the "
-                "character itself, put a backslash before it."
+                f"command:{shown}: it has {problem}. The command is split by shell rules. To use a "
+                "quotation mark or a backslash as such, put a backslash before it."
             ) from error
         try:
             self.placeholders = set().union(*map(_find_placeholders, self._parts))
@@ -67,7 +67,10 @@ class ProgramTemplate:
         return command_digests([part.format() if part else "" for part in fixed])
 
     def stands_alone(self, place: str) -> bool:
-        """Return True if a placeholder is a whole argument. A value with a leading dash is then parsed as an option."""
+        """Return True if a placeholder is a whole argument.
+
+        The program then reads a value with a leading dash as an option.
+        """
         return f"{{{place}}}" in self._parts
 
     def fill(self, values: Mapping[str, str | Sequence[str]]) -> list[str]:
@@ -102,7 +105,9 @@ async def run_program(name: str, arguments: Sequence[str], timeout: float, secre
             raise ProviderUnusable(f"{name} cannot be started: {error}.") from error
         except (OSError, ValueError) as error:  # arguments that are too long, or contain a NUL
             reason = getattr(error, "strerror", None) or error
-            raise CallError("cannot be started", f"with this sample: {reason}", retryable=False) from error
+            raise CallError(
+                "cannot be started", f"the arguments for this sample are not accepted: {reason}", retryable=False
+            ) from error
         try:
             log.begin()
             await asyncio.wait_for(program.wait(), timeout)
@@ -117,9 +122,9 @@ async def run_program(name: str, arguments: Sequence[str], timeout: float, secre
 
 
 class _LogEnd:
-    """A pipe whose last characters are kept.
+    """A pipe for a program's output. Only the last characters are kept.
 
-    It is not read until end of file, because child processes may keep it open.
+    The pipe is not read until end of file, because child processes may keep it open.
     """
 
     def __init__(self) -> None:

@@ -14,7 +14,11 @@ from creval.core.images import ResizeRule
 
 
 class VisionSpec(NamedTuple):
-    """Image size and token count of a family of models. If `resize` is None, images are sent unscaled."""
+    """How a family of vision models handles images.
+
+    `resize` returns the size to which an image is scaled, and `count_tokens` the number of tokens of an image of a
+    given size. If `resize` is None, images are sent unscaled.
+    """
 
     name: str
     resize: ResizeRule | None
@@ -22,13 +26,13 @@ class VisionSpec(NamedTuple):
 
 
 def shrink_size(width: int, height: int, factor: float) -> tuple[int, int]:
-    """Return a size scaled by a factor of at most 1, with sides of at least 1."""
+    """Return a size scaled by `factor`, but never enlarged. Each side stays at least 1."""
     factor = min(1.0, factor)
     return max(1, round(width * factor)), max(1, round(height * factor))
 
 
 def fit_within_square(side: int) -> ResizeRule:
-    """Return a rule that fits images into a square."""
+    """Return a rule that scales an image down to fit into a square."""
     return lambda width, height: shrink_size(width, height, side / max(width, height))
 
 

@@ -1,1 +1,1 @@
-"""Results to read and to pass on."""
+"""Reports of results: sentences, tables, plots, HTML pages and exports."""

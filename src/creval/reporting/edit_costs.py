@@ -20,7 +20,7 @@ ProvenanceByModel = Mapping[str, EditProvenance]
 def cost_table(card: Scorecard, provenances: ProvenanceByModel) -> OutputTable:
     """Return a table with a row per model: calls, cost and time per edit, and the score.
 
-    Models of one editor are together, the cheapest first.
+    Rows are grouped by editor; within an editor, the cheapest model comes first.
     """
     rank = card.table.schema.ranking_column
     digits = card.table.schema.find_metric(rank).digits
@@ -47,7 +47,10 @@ def cost_table(card: Scorecard, provenances: ProvenanceByModel) -> OutputTable:
 
 
 def order_by_cost(card: Scorecard, provenances: ProvenanceByModel) -> list[str]:
-    """Return the models grouped by editor, the cheapest first. Models of unknown provenance come last."""
+    """Return the models grouped by editor; within an editor, the cheapest first.
+
+    Models of unknown provenance come last.
+    """
     first: dict[str | None, int] = {}
     for at, name in enumerate(card.models):
         first.setdefault(provenances[name].editor if name in provenances else None, at)

@@ -9,7 +9,7 @@ from creval.core.edit_record import Edit
 
 
 class Candidate(NamedTuple):
-    """An intermediate image.
+    """An image that a step of an edit produced: an intermediate image, or the edit itself.
 
     `position` is its index among the edit's ancestors, or None for the edit itself. `score` is the score by which
     candidates were compared.

@@ -48,9 +48,9 @@ def _format_score(card: Scorecard, name: str) -> str:
 
 
 def strengths_and_weaknesses(card: Scorecard) -> OutputTable:
-    """Return a table of each model's rank, and of its largest leads above and below the other models' mean.
+    """Return a table of each model's rank, and of where it is furthest above and below the other models' mean.
 
-    Only significant leads are shown. A single model is shown with its best and its worst metric and group.
+    Only significant differences are shown. A single model is shown with its best and its worst metric and group.
     """
     levels = [one.name for one in card.table.schema.levels if one.groups_samples and len(card.groups(one.name)) > 1]
     finest = levels[-1] if levels else ""
@@ -84,7 +84,10 @@ def strengths_and_weaknesses(card: Scorecard) -> OutputTable:
 
 
 class _Lead(NamedTuple):
-    """A model's lead over the mean of the other models (positive is better), and its values in the resamples."""
+    """A model's lead over the mean of the other models (positive is better).
+
+    `draws` are the leads in the bootstrap resamples.
+    """
 
     value: float
     draws: Floats
@@ -119,9 +122,10 @@ def _supported_level(card: Scorecard) -> str:
 
 
 def _lead(card: Scorecard, draws: Mapping[str, Floats], name: str, column: str, group: str, level: str) -> _Lead | None:
-    """Return a model's lead in a group, or the value itself if there is only one model.
+    """Return a model's lead over the mean of the other models in a group; with a single model, its own value.
 
-    With too few samples for an interval the draws are NaN.
+    `draws` has the resampled scores by level. The leads in the resamples are NaN if there are too few samples for an
+    interval. Returns None if there is nothing to compare.
     """
     cells = {other: card.cell(other, column, group, level) for other in card.models}
     there = [other for other, cell in cells.items() if cell.value is not None and other != name]

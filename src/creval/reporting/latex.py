@@ -86,7 +86,7 @@ def _wide_head(spots: Sequence[ScoreColumn]) -> Iterator[str]:
 def _block(
     card: Scorecard, spots: Sequence[ScoreColumn], model_groups: ModelGroups, cells: LatexCells
 ) -> Iterator[str]:
-    """Yield a row per model. A group of models starts with its name, the average with a rule."""
+    """Yield a row per model. Each group of models starts with its name, and a rule is drawn above the last section."""
     heads = model_heads(card, model_groups)
     names = row_names(card, model_groups, spots[0].level if spots else "")
     for name in names:

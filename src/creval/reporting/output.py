@@ -16,7 +16,10 @@ BEST, SECOND, STRONG, FAINT, ITALIC = "best", "second", "strong", "faint", "asid
 
 
 class TableCell(NamedTuple):
-    """A table cell: text, its mark, and small print below and beside it."""
+    """A table cell: its text, and small print below and beside it.
+
+    `mark` sets the style, such as best, second best or faint.
+    """
 
     text: str
     below: str = ""

@@ -58,7 +58,7 @@ def _cell(one: PublishedSeries, card: Scorecard, place: tuple[str, str, str]) ->
 
 
 def published_sentences(found: PublishedScores, card: Scorecard, judge: str) -> list[str]:
-    """Say where the published numbers come from, which models were matched, and what to consider."""
+    """Say where published numbers come from, which models were matched, and what limits a comparison with them."""
     publication = found.publication
     tables = join_names(list(dict.fromkeys(table for one in found.series for table in one.tables)))
     judges = [name for name in dict.fromkeys(one.judge for one in found.series) if name]

@@ -52,7 +52,7 @@ def decided_sentence(card: Scorecard) -> str:
 
 
 def gap_sentences(card: Scorecard) -> list[str]:
-    """Return the gaps between groups of models in the ranking column, and what their intervals mean."""
+    """State the differences between groups of models in the ranking column, and what their intervals mean."""
     name = card.table.schema.ranking_column
     digits = card.table.schema.find_metric(name).digits
     found = []

@@ -53,7 +53,7 @@ def _list_titles(card: Scorecard, places: SampleGroups) -> str:
 
 
 def visible_columns(card: Scorecard) -> list[str]:
-    """Return all columns except metrics without any score that the ranking column does not use."""
+    """Return all columns, except metrics that have no score and are not used by the ranking column."""
     table = card.table
     came = table.scored.sum(axis=(0, 1)) > 0
     empty = {metric.name for metric, here in zip(table.schema.metrics, came, strict=True) if not here}
@@ -74,7 +74,10 @@ def columns_with_data(card: Scorecard, sample_groups: SampleGroups) -> list[str]
 
 
 def _model_blocks(card: Scorecard, model_groups: ModelGroups) -> list[tuple[str, list[str]]]:
-    """Return the groups with their models, best first. Models without a group come last, as `others`."""
+    """Return the groups of models, each with its models, best first.
+
+    Models that are in no group come last, as `others`.
+    """
     named = [(head, [n for n in card.models if n in members]) for head, members in model_groups.items()]
     taken = {name for _, members in named for name in members}
     return [*named, ("others", [name for name in card.models if name not in taken])]
@@ -86,7 +89,10 @@ def order_models(card: Scorecard, model_groups: ModelGroups) -> list[str]:
 
 
 def row_names(card: Scorecard, model_groups: ModelGroups, level: str = "") -> list[str]:
-    """Return the models by group, each group followed by its mean, then gaps between groups and the average."""
+    """Return the names of a table's rows.
+
+    Models are listed by group, each group followed by its mean. Differences between groups and the average come last.
+    """
     sets = {one.members: one.name for one in card.model_sets if not one.minus and one.name in card.set_names(level)}
     found: list[str] = []
     for head, members in _model_blocks(card, model_groups):
@@ -97,7 +103,10 @@ def row_names(card: Scorecard, model_groups: ModelGroups, level: str = "") -> li
 
 
 def first_of_sets(card: Scorecard, names: Sequence[str]) -> str:
-    """Return the first row below all models, which starts a new section; empty if there is none."""
+    """Return the first row of the last section, which contains differences between groups and the average.
+
+    Empty if there is no such row.
+    """
     last = max((at for at, name in enumerate(names) if name in card.table.models), default=-1)
     sets = {one.name: one for one in card.model_sets}
     below = (name for name in names[last + 1 :] if sets[name].minus or name == AVERAGE_MODEL)
@@ -132,7 +141,7 @@ class ScoreColumn:
         return self.card.cell(name, self.column, self.group, self.level)
 
     def sign_of(self, name: str) -> str:
-        """Return the sign format of a row: differences have a plus sign."""
+        """Return the sign format of a row. Rows of differences show a plus sign before positive values."""
         return "+" if any(one.name == name and one.minus for one in self.card.model_sets) else self.sign
 
     def value(self, name: str) -> str:
@@ -164,8 +173,8 @@ def score_tables(
 ) -> Iterator[OutputTable]:
     """Yield tables of values with their coverage and intervals.
 
-    Without `width` there is one table per sample group. With `width`, a table holds as many groups as fit in so
-    many characters. `ranking_first` puts the ranking column first.
+    Without `width` there is one table per sample group. With `width`, a table holds as many groups as fit in
+    `width` characters. `ranking_first` puts the ranking column first.
     """
     rest = [pair for pair in sample_groups if pair[0] != SAMPLE_LEVEL]
     for pairs in _split_by_width(card, rest, model_groups, width) if width else [[pair] for pair in rest]:

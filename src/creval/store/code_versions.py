@@ -30,10 +30,10 @@ STOP_IF_CHANGED = ChangeChoice()
 
 
 class VersionHistory(NamedTuple):
-    """The versions in a folder's manifest, the current one last.
+    """The recorded versions of some code in a folder's manifest, the current one last.
 
-    An entry has a `fingerprint`, a `version` (its short digest), and `keeps_older`, which is True if results of earlier
-    versions stay in use.
+    An entry has a `fingerprint`, a `version` (a short digest of the fingerprint), and `keeps_older`, which is True if
+    results of earlier versions stay in use.
     """
 
     entries: tuple[Mapping[str, Any], ...]
@@ -59,7 +59,7 @@ class VersionHistory(NamedTuple):
         return found
 
     def drops(self, stored: Sequence[Mapping[str, Any]]) -> bool:
-        """Return whether this history no longer uses some results that a stored history used."""
+        """Return whether some results that were in use by the stored history are no longer in use by this one."""
         before = VersionHistory(tuple(stored)).usable if stored else [0]
         return not set(before) <= set(self.usable)
 
@@ -82,12 +82,15 @@ def _make_entry(fingerprint: Fingerprint) -> dict[str, Any]:
 
 
 def version_variant(number: int) -> str:
-    """Return the variant of the calls to a version of the code. The first version has none."""
+    """Return the variant that marks calls to a version of the code. Calls to the first version have none."""
     return f"version {number}" if number else ""
 
 
 def key_of_version(call_key: CallKey, number: int) -> CallKey:
-    """Return the key of the same request to a version of the code. The first version's key has no version."""
+    """Return the call's key, marked as a call to this version of the code.
+
+    Keys of calls to the first version are not marked.
+    """
     if not number:
         return call_key
     parameters = {**call_key.parameters, "version": number}
@@ -99,7 +102,8 @@ def continue_history(
 ) -> VersionHistory:
     """Return the history extended by the running version.
 
-    A folder of an older creval has no versions (None). It is continued, and the running version is recorded.
+    A folder written by an older creval has no recorded versions (`stored` is None). Its results stay in use, and the
+    running version is recorded.
 
     A change raises `CrevalError`, unless `choice` selects `keep_old` or `redo`. `redo` also drops results of older
     versions that were in use until now. In the error, `what` describes the change ("outputs/x was made with another

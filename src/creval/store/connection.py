@@ -49,8 +49,9 @@ def connect(path: Path, mode: str = "rwc", *, immutable: bool = False, **options
 def _check_files(path: Path, whole: Path, *, may_be_link: bool) -> None:
     """Refuse unsafe files: links, special files, and journals with a super-journal.
 
-    SQLite deletes the file that a super-journal names. Hard links are refused because a change would affect the other
-    name, too, and because a journal could be the database itself, which names another file only after a rollback.
+    SQLite deletes the file that a super-journal names. Hard links are refused for two reasons. creval would also change
+    the file at the other place. And a journal could be a hard link to the database itself: it would pass the check for
+    a super-journal, and name one only after a rollback.
     """
     if path.is_symlink() and not may_be_link:
         raise UnusableDatabaseError(
@@ -93,7 +94,7 @@ def _names_another_file(journal: Path) -> bool:
 class StoreConnection(sqlite3.Connection):
     """A connection that can limit the steps of a statement.
 
-    In a crafted file, pages can refer to each other so that a table of a few kilobytes has endless rows.
+    In a crafted file, pages can refer to each other in a circle, so that a table of a few kilobytes has endless rows.
     """
 
     _steps: _StepLimit | None = None

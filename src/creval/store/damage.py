@@ -48,7 +48,7 @@ _REFERENCES = (
 
 @contextmanager
 def explained(connection: sqlite3.Connection, path: Path) -> Iterator[None]:
-    """Replace an error in the block by one that describes the database's damage, if it is damaged."""
+    """If the block fails because the database is damaged, raise an error that describes the damage instead."""
     try:
         yield
     except Exception as error:
@@ -140,7 +140,10 @@ def _check_references(connection: sqlite3.Connection) -> Iterator[str]:
 
 
 def _check_manifest(connection: sqlite3.Connection, path: Path) -> str:
-    """Check that the manifest has the required entries, and that samples and probes use the names in it."""
+    """Check that the manifest has the required entries.
+
+    Also check that the run's samples and probes only use kinds of steps and metrics that the manifest's entries define.
+    """
     manifest = read_manifest(connection, path)
     if "protocol" not in manifest:
         return ""

@@ -74,9 +74,10 @@ def find_edits(
     3. `match_edit_file`, for a benchmark with its own layout.
     4. The stem of the sample's source.
 
-    Edits by a strategy form a separate model, such as `OmniGen+sequential`. Those of the rehearsal server are marked in
-    the model's name (`OmniGen+rehearsal`) and refused beside others. A link may only point into one of the
-    folders or to the sample's source, because images are sent to judges.
+    Edits by a strategy form a separate model, such as `OmniGen+sequential`. Edits made by the
+    rehearsal server are marked in the model's name (`OmniGen+rehearsal`), and cannot be combined with other edits.
+
+    A link may only point into one of the folders or to the sample's source, because images are sent to judges.
     """
     if not folders:
         raise CrevalError("give the folders of edited images: `edits` outputs/ModelA ...")
@@ -155,7 +156,10 @@ def _build_edits(
     metadata: FolderMetadata,
     image_problem: Callable[[tuple[Path, ...]], str],
 ) -> Iterator[Edit]:
-    """Yield each sample's edits with their metadata; `image_problem` returns the problem of a sample's input images."""
+    """Yield each sample's edits with their metadata.
+
+    `image_problem` returns the reason why a sample's input images cannot be used, or an empty string.
+    """
     reason = "the folder has no image for it"
     for sample in samples:
         there, known = images.get(sample.id, {}), metadata.draws(sample.id)
@@ -179,7 +183,7 @@ def _build_edits(
 class FolderMetadata(NamedTuple):
     """Stored metadata of a folder of edits: one edit per sample, and the model's provenance.
 
-    `other_draws` has the edits by sample and draw if each sample was edited several times.
+    `other_draws` has the edits by sample and draw if each sample was edited several times (a draw is one such edit).
     """
 
     edits: Mapping[str, Edit] = MappingProxyType({})

@@ -1,4 +1,4 @@
-"""Cache of model features in a run's folder. It can be deleted; the features are then computed again."""
+"""Cache of the features that metrics' models extract, in a run's folder. If it is deleted, they are computed again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The ancestors of an edit: earlier steps, and the candidates that it was picked from."""
+"""The ancestors of an edit: its earlier steps, and all candidates of a step of which one was picked."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ _STEP_PREFIXES = re.compile("^(?:the step before: )+")
 
 
 def with_ancestors(edit: Edit, edits: Mapping[EditKey, Edit], folder: Path, model: str) -> Edit:
-    """Return an edit under a model's name, with its ancestors (first step first).
+    """Return an edit with its ancestors (first step first), with `model` as the model of all of them.
 
-    Images are only looked up inside the folder. So they are found if the folder was moved, and no file elsewhere is
-    shown.
+    Images are only looked up inside the folder. They are therefore found even if the folder was moved, and images
+    outside of the folder are never shown.
     """
 
     def own(one: Edit) -> Edit:
@@ -52,7 +52,11 @@ def _find_ancestors(edit: Edit, edits: Mapping[EditKey, Edit]) -> list[Edit]:
 
 
 def _find_candidates(key: EditKey, edits: Mapping[EditKey, Edit]) -> list[Edit]:
-    """Return an edit, or all candidates if it is one of them; for a step that was never started, the step before it."""
+    """Return the edits that a parent's key stands for.
+
+    They are the edit itself or, if it was one of several candidates, all of these. If the key is that of a step that
+    was never started, the last step before it is used.
+    """
     name, _, depth = key.sample.rpartition("#")
     if key not in edits and depth.isascii() and depth.isdigit() and len(depth) < 4:
         earlier = (EditKey(key.model, f"{name}#{at}", draw) for at in range(int(depth) - 1, 0, -1) for draw in (0, 1))

@@ -55,7 +55,7 @@ class RunLookup(Run):
         return found.ancestors[position].image if found and position < len(found.ancestors) else None
 
     def first_image_paths(self, model: str, samples: Sequence[str]) -> dict[EditKey, Path]:
-        """Return a model's images for some samples: the first draw's that has an image."""
+        """Return one image of a model for each of these samples: that of the first draw that has an image."""
         rows = self._connection.execute(
             "SELECT system, sample, min(draw), image FROM edits WHERE system = ?"
             f" AND sample IN ({_placeholders(samples)}) AND image IS NOT NULL GROUP BY sample",
@@ -97,7 +97,10 @@ class RunLookup(Run):
         models: Container[str] | None = None,
         samples: Container[str] | None = None,
     ) -> Iterator[ExplanationRow]:
-        """Yield the explanations of verdicts that were added or replaced after these row and reply ids."""
+        """Yield explanations of verdicts that were added or replaced since an earlier read.
+
+        `after_row` and `after_reply` are the highest ids of a verdict's row and of a reply at that read.
+        """
         rows = self._connection.execute(
             "SELECT system, sample, verdicts.rowid, coalesce(reply, 0), explanation FROM verdicts"
             " JOIN edits ON edits.id = edit WHERE verdicts.rowid > ? OR reply > ? ORDER BY verdicts.rowid",

@@ -1,4 +1,4 @@
-"""Content of a run's manifest, and checks that a run is continued with the same settings."""
+"""Content of a run's manifest, and checks that a resumed run has the same settings."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def questions_digest(benchmark: Benchmark, show_instruction: bool = False) -> st
 
 
 def level_entry(level: Level) -> dict[str, object]:
-    """Return a level with the manifest keys that `Run.levels` reads."""
+    """Return a level as the manifest entry that `Run.levels` reads."""
     return {
         "name": level.name,
         "plural": level.plural,

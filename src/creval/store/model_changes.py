@@ -166,7 +166,7 @@ def _rename_in_detail(detail: dict[str, Any], old: str, new: str) -> dict[str, A
 
 
 def _replace_name(value: Any, old: str, new: str) -> Any:
-    """Return a copy with the model's name replaced wherever it is a whole key or value."""
+    """Return a copy of a JSON value, with the model's name replaced wherever it is a whole key or value."""
     if isinstance(value, dict):
         return {new if key == old else key: _replace_name(inner, old, new) for key, inner in value.items()}
     if isinstance(value, list):

@@ -20,7 +20,7 @@ from creval.store.writer import DATABASE, RunWriter
 
 
 class StoredTexts(NamedTuple):
-    """A store's manifest, and the number of its texts by model, role and item."""
+    """A store's manifest, and the number of texts that models wrote, by model, role and item."""
 
     manifest: Mapping[str, Any]
     texts: Counter[tuple[str, str, str]]
@@ -54,7 +54,10 @@ def read_stored_manifest(folder: Path) -> dict[str, Any]:
 
 
 def read_stored_texts(folder: Path, variants: Sequence[str] = ("",)) -> StoredTexts:
-    """Return a folder's manifest, and the number of texts by models in these variants of calls. Takes no lock."""
+    """Return a folder's manifest, and the number of texts that models wrote. Takes no lock.
+
+    Only calls of these variants count.
+    """
     path = folder / DATABASE
     if not path.is_file() or not path.stat().st_size:
         return StoredTexts({}, Counter())

@@ -48,7 +48,11 @@ _WITHOUT_VERDICT = "NOT EXISTS (SELECT 1 FROM verdicts WHERE edit = edits.id)"
 
 
 class MeasurementCounts(NamedTuple):
-    """Numbers of edits with measured values, with failed ones and with missing ones, and the reasons."""
+    """Numbers of edits by the result of their measurements.
+
+    `edits`: with at least one value. `failed`: with a measurement that failed. `incomplete`: with a value that is
+    missing for any reason. `reasons` has the reasons with their counts.
+    """
 
     edits: int
     failed: int
@@ -148,7 +152,7 @@ class Run:
 
     @cached_property
     def manifest(self) -> Mapping[str, Any]:
-        """Settings and provenance of the run, from which it can be repeated."""
+        """Settings and provenance of the run, from which the run can be repeated."""
         held = read_manifest(self._connection, self.folder / DATABASE)
         if LABELS_KEY in held:
             held[LABELS_KEY] = read_labels(held)
@@ -172,7 +176,7 @@ class Run:
 
     @cached_property
     def levels(self) -> tuple[Level, ...]:
-        """Levels of the dataset, which group the samples."""
+        """Levels of the dataset: the ways in which its samples, or parts of samples, are grouped."""
         return tuple(
             Level(
                 level["name"],
@@ -249,7 +253,11 @@ class Run:
     def values_by_edit(
         self, sample: str | None = None, *, averaged: bool = False
     ) -> Iterator[tuple[EditKey, dict[str, float | None]]]:
-        """Yield each edit's values by probe. Several answers are reduced to one by the scale, or `averaged`."""
+        """Yield each edit's values by probe.
+
+        Several answers to a question are reduced to one value: their mean for numeric scales and probabilities or with
+        `averaged`, otherwise the majority.
+        """
         of, chosen = ("", ()) if sample is None else ("WHERE sample = ?", (sample,))
         rows = self._connection.execute(f"SELECT id, system, sample, draw FROM edits {of}", chosen)
         edits = {number: EditKey(*key) for number, *key in rows}
@@ -349,7 +357,7 @@ class Run:
         return frozenset(m for (m,) in self._connection.execute("SELECT DISTINCT metric FROM answers"))
 
     def answers(self, model: str | None = None, sample: str | None = None) -> Iterator[VerdictRow]:
-        """Yield the stored verdicts without variants, optionally of one model or sample only."""
+        """Yield the stored verdicts except those of variants, optionally of one model or sample only."""
         chosen = {column: name for column, name in (("system", model), ("sample", sample)) if name is not None}
         which = "".join(f" AND {column} = ?" for column in chosen)
         query = f"SELECT {VERDICT_COLUMNS}, reply {FROM_VERDICTS} WHERE variant = ''{which} ORDER BY verdicts.rowid"
@@ -405,7 +413,7 @@ class Run:
         return {EditKey(*key): parse_stored(detail, EDIT_DETAIL).get("facts", {}) for *key, detail in rows}
 
     def verdicts_by_voice(self) -> Iterator[tuple[str, int, EditKey, str, float | None]]:
-        """Yield judge, repeat, edit, probe and value of each verdict, without variants."""
+        """Yield judge, repeat, edit, probe and value of each verdict, except those of variants."""
         columns = "judge, repeat, probe, value, system, sample, draw"
         query = f"SELECT {columns} {FROM_VERDICTS} WHERE variant = '' ORDER BY verdicts.rowid"
         for judge, repeat, probe, value, *key in self._connection.execute(query):
@@ -490,7 +498,7 @@ def find_databases(folder: Path) -> list[Path]:
 
 
 def _runs_inside(folder: Path) -> str:
-    """Return a hint for a folder that is not a run."""
+    """Return what to do about a folder that is not a run. Names the runs in its subfolders, if there are any."""
     inside = find_databases(folder)
     if not inside:
         return "Create one with `creval judge`."

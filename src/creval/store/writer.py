@@ -183,7 +183,11 @@ class RunWriter:
         return call.digest in self._call_ids
 
     def answered_questions(self, judge: str, *, max_attempts: int | None = None) -> dict[EditKey, set[tuple[int, str]]]:
-        """Return, by edit, the questions (repeat, probe) that a judge answered or gave up after `max_attempts`."""
+        """Return, by edit, the questions (repeat, probe) that this judge has answered.
+
+        With `max_attempts`, questions that need not be asked again are included: refused and failed ones, and those
+        that were asked more often than this.
+        """
         query = (
             "SELECT edit, repeat, probe FROM verdicts JOIN voices ON voices.id = voice"
             " WHERE judge = ? AND variant = '' AND (status = ?"

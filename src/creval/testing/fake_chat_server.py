@@ -35,13 +35,16 @@ _ERROR_RATE = 0.03  # share of wrong answers about a source alone
 
 
 def write_text(text: str, rng: random.Random) -> str | None:
-    """Return the reply to a builder's prompt, or None if the text is not one."""
+    """Return the reply to a builder's prompt, or None if the text is not a builder's prompt."""
     writers = CREVAL_WRITERS | CHAIN_WRITERS | ICE_WRITERS
     return next((write(text, rng) for marker, write in writers.items() if marker in text), None)
 
 
 class ChatQuery(NamedTuple):
-    """The content of a request: questions by label, their scale, a key for the images, and options."""
+    """The content of a request: questions by label, their scale, and options.
+
+    `images_key` identifies the images: equal images have the same key.
+    """
 
     questions: Mapping[str, str]
     scale: AnswerScale
@@ -54,11 +57,11 @@ class ChatQuery(NamedTuple):
 
 @dataclass(kw_only=True, eq=False)
 class FakeServer:
-    """The endpoint.
+    """A fake server with the OpenAI chat wire format.
 
     - `latency`: seconds before each reply.
     - `fault_rate`: share of faulty replies; all `fault_kinds` are equally frequent.
-    - `skipped_phrase`: questions that contain it are left out of replies.
+    - `skipped_phrase`: questions that contain this phrase are left out of replies.
     - `decline_rate`: share of images for which builders' requests are declined.
     - `stall_seconds`: duration of the fault `timeout`.
     - `marked`: mark replies as a rehearsal, as `creval fake-server` always does.
@@ -212,7 +215,7 @@ class FakeServer:
 
 
 def _spoil_choice(choice: dict[str, Any], kind: str) -> None:
-    """Make a correct choice faulty."""
+    """Replace the correct content of one of a reply's `choices` by a fault of this kind."""
     message = choice["message"]
     text = message["content"]
     choice.pop("logprobs", None)
@@ -232,7 +235,7 @@ def _spoil_choice(choice: dict[str, Any], kind: str) -> None:
 
 
 def _entries(text: str) -> dict[str, Any]:
-    """Return a reply's entries; empty if it is not a JSON object."""
+    """Parse a reply as a JSON object. Returns an empty dict if it is something else."""
     try:
         entries = json.loads(text)
     except ValueError:

@@ -1,6 +1,6 @@
 """Replies of the fake server to the CREval builder: random instructions and questions in realistic formats.
 
-Some replies are faulty. `CREVAL_WRITERS` has the writers, by the wording of the request.
+Some replies are faulty. `CREVAL_WRITERS` maps a part of a request's wording to the function that writes the reply.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ ReplyWriter = Callable[[str, random.Random], str]
 
 
 class QuestionFormat(NamedTuple):
-    """A format in which models write questions, and whether it includes their reasons."""
+    """A format in which models write questions. `has_reasons`: the format includes a reason for each question."""
 
     render: Callable[[Sequence[WrittenQuestion]], str]
     has_reasons: bool = False
@@ -195,7 +195,7 @@ def _questions(metric: str, count: int, rng: random.Random) -> list[WrittenQuest
 
 
 def _spoil_question(questions: list[WrittenQuestion], metric: str, rng: random.Random) -> list[WrittenQuestion]:
-    """Spoil one of the questions."""
+    """Replace one random question by a faulty one, such as a garbled question or a duplicate."""
     at = rng.randrange(len(questions))
     asked = questions[at]
     spoilt = {
@@ -309,6 +309,9 @@ CREVAL_WRITERS |= {question_reply_format(metric): _write_questions(metric) for m
 
 
 def is_true_of_source(question: str) -> bool | None:
-    """Return whether the answer to a question of this module is yes for the source image; None for other questions."""
+    """Return whether the answer to a question is yes for the source image.
+
+    Returns None if the question was not written by this module.
+    """
     part = next((part for part in PARTS if question.startswith(f"Is the {part} ")), None)
     return None if part is None else " now " not in question

@@ -1,4 +1,4 @@
-"""Faults of the fake server: kinds, and the replies of those that do not depend on the request."""
+"""Faults of the fake server: their kinds, and how faults that do not depend on the request are sent."""
 
 from __future__ import annotations
 

@@ -72,7 +72,10 @@ class _Provider(NamedTuple):
 
 
 class _Result(NamedTuple):
-    """An image that can be downloaded, empty if its task failed, and whether its task was polled."""
+    """An image for download, and whether the state of its task was polled before.
+
+    The image is empty if the task failed.
+    """
 
     image: bytes
     polled: bool = False
@@ -155,7 +158,7 @@ class FakeImageEndpoints:
         return web.json_response({"id": task, "status": state, "result": result}, status=status)
 
     def _keep(self, image: bytes | None) -> str:
-        """Keep an image for download; return its name. None is kept as an empty file."""
+        """Keep an image for download, and return its name. If `image` is None, an empty file is kept."""
         name = hashlib.blake2b(image or b"", digest_size=16).hexdigest()
         self._results[name] = _Result(image or b"")
         self._results.move_to_end(name)
@@ -177,7 +180,7 @@ class FakeImageEndpoints:
 
 
 async def _read_form(request: web.Request) -> ImageQuery:
-    """Read OpenAI's form."""
+    """Parse an edit request of OpenAI's API, which is a form."""
     fields: dict[str, str] = {}
     images = []
     async for part in await request.multipart():
@@ -194,7 +197,7 @@ async def _read_form(request: web.Request) -> ImageQuery:
 
 
 async def _read_json(request: web.Request) -> ImageQuery:
-    """Read OpenAI's generations, and Seedream's edits, which have images."""
+    """Parse an image request in JSON: a generation (OpenAI's API) or, if it contains images, an edit (Seedream's)."""
     body = await request.json()
     images = body.get("image") or []
     urls = [images] if isinstance(images, str) else images
@@ -251,7 +254,7 @@ _REFUSAL = "The rehearsal refuses this request."
 
 
 def _start_task(request: web.Request, task: str) -> dict[str, Any]:
-    """Return BFL's reply with a new task."""
+    """Return BFL's reply that a task was started, with the address to poll."""
     address = request.url.origin().with_path(f"/{request.match_info['version']}/get_result")
     return {"id": task, "polling_url": str(address.with_query(id=task))}
 

@@ -1,1 +1,1 @@
-"""Touchstone: a synthetic benchmark with known truth, its editors, judges and trials."""
+"""Touchstone: a synthetic benchmark with known truth, with its editors, its judges and calibration trials."""

@@ -104,7 +104,10 @@ def make_trials(
 
 
 def _image_variant(variant: str) -> str:
-    """Return the variant that provides the images of a variant."""
+    """Return the variant whose image files are used.
+
+    That is the variant itself if it changes images, and otherwise the unmodified one.
+    """
     return variant if variant in ("re-encoded", "halved", "ordered") else UNMODIFIED
 
 

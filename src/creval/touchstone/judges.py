@@ -67,7 +67,7 @@ def _parse_seed(parameters: Mapping[str, Any]) -> int:
 class _SceneJudge(Judge):
     """Base class of judges that answer touchstone's questions from scenes.
 
-    `unknown_image_reason` is the explanation if a scene is unknown.
+    `unknown_image_reason` is the explanation of a missing answer if an image's scene is unknown.
     """
 
     unknown_image_reason = "one of these images was not drawn by touchstone"

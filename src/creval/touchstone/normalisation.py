@@ -140,10 +140,10 @@ def extract_lines(colours: Pixels, style: str) -> Pixels:
 
 
 def lines_of_drawing(make: Callable[[int], Image.Image], style: str) -> Pixels:
-    """Return the lines of the drawing by `make`, at half size, in a style.
+    """Return the lines, at half size, of a drawing in a style.
 
-    `make` is called with the reduction factor: 1 for styles that draw lines themselves, otherwise 2. The drawing must
-    start at the border of a block of pixels.
+    `make` draws it and is called with a reduction factor: 1 for styles that draw lines themselves, otherwise 2. The
+    drawing must start at the border of a block of pixels.
     """
     if style in COLOURLESS_STYLES:
         colours = np.asarray(STYLE_FILTERS[style](make(1)).reduce(2)).astype(np.float32)

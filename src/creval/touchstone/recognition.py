@@ -129,13 +129,13 @@ def recognise_scene(image: Image.Image) -> RecognisedScene:
 
 
 def _agreement(colours: Pixels, places: Places, observed: NormalisedImage) -> float:
-    """Return the share of places at which the image has the expected colours."""
+    """Return the share of the given positions at which the image has the expected colours."""
     apart = channel_mean(np.abs(observed.colours[places] - apply_style_colours(colours, observed.style)[places]))
     return float((apart < (26 if observed.has_noise else 18)).mean())
 
 
 def _sample_places(mask: Mask) -> Places:
-    """Return about 3,000 evenly spaced places of a mask."""
+    """Return about 3,000 evenly spaced positions inside a mask."""
     rows, columns = np.nonzero(mask)
     step = max(1, len(rows) // 3000)
     return rows[::step], columns[::step]
@@ -163,7 +163,7 @@ def _frame_layer(kind: str) -> tuple[Pixels, Mask]:
 
 @lru_cache(maxsize=3)
 def _frame_reference(kind: str) -> tuple[Pixels, Places]:
-    """Return a frame and some places that it surely covers."""
+    """Return a frame and some positions that the frame always covers."""
     drawn, covered = _frame_layer(kind)
     inner = covered & np.roll(covered, 3, 0) & np.roll(covered, -3, 0)
     inner &= np.roll(covered, 3, 1) & np.roll(covered, -3, 1)
@@ -189,7 +189,7 @@ def _has_gutter(observed: NormalisedImage) -> bool:
 
 @lru_cache(maxsize=4)
 def _container_reference(kind: str) -> tuple[Pixels, Places]:
-    """Return a container and some places at which it is opaque."""
+    """Return a container and some positions at which it is opaque."""
     layer = np.asarray(draw_container(kind, behind=False, reduction=2)).astype(np.float32)
     return layer[..., :3], _sample_places(layer[..., 3] > 250)
 
@@ -387,7 +387,7 @@ def _blocks_around(start: int, stop: int) -> slice:
 
 
 class _SubjectAnalyser:
-    """Analysis of the subject's look, given its kind, size and place."""
+    """Detects the subject's colour, material, extras and flaws, given its kind, size and place."""
 
     def __init__(self, observed: NormalisedImage, scene: Scene) -> None:
         self.observed, self.scene = observed, scene
@@ -545,7 +545,7 @@ class _SubjectAnalyser:
         return [extra for _, extra in found.values()]
 
     def _is_changed(self, kind: str, other: Mask, body: Mask) -> bool:
-        """Return whether the image differs at the position of an extra."""
+        """Return whether the image differs from the subject without extras, at the position of this kind of extra."""
         extra = draw_sprite(kind, "blue", self.size, margin=self.size // 2, worn_by=self.scene.kind, reduction=2)
         whole = Image.new("L", (HALF_SIDE, HALF_SIDE))
         at = self.left - self.size // 2, self.top - self.size // 2
@@ -597,7 +597,10 @@ class _SubjectAnalyser:
         return lines_of_drawing(lambda shrunk: self._draw_window(scene, seed, shrunk), self.observed.style)
 
     def _best_match(self, scenes: Sequence[Scene], seeds: Sequence[int] = ()) -> int:
-        """Return the index of the scene that matches best where the scenes differ, by colours or lines."""
+        """Return the index of the scene that matches the image best.
+
+        Only pixels in which the scenes differ are compared, by colours or, if the style has none, by lines.
+        """
         pairs = zip(scenes, seeds or [0] * len(scenes), strict=True)
         if self.observed.has_visible_colours:
             seen = self.observed.colours[self.window]

@@ -72,7 +72,7 @@ class Requirement:
     questions: tuple[TouchstoneQuestion, ...] = ()
 
     def apply(self, scene: Scene) -> Scene:
-        """Return the scene after this change. List fields are extended."""
+        """Return the scene after this requirement's changes. List fields are extended, other fields replaced."""
         changed: dict[str, Any] = {
             name: (*getattr(scene, name), *value) if name in _LIST_FIELDS else value
             for name, value in self.changes.items()
@@ -118,7 +118,7 @@ def apply_requirements(scene: Scene, requirements: Iterable[Requirement]) -> Sce
 
 
 def make_samples(count: int, seed: int) -> list[TouchstoneSample]:
-    """Return `count` samples, with all dimensions in turn. The same seed gives the same samples."""
+    """Return `count` samples that go through all dimensions in turn. The same seed gives the same samples."""
     return [_make_sample(number, seed) for number in range(1, require_count("samples", count, 1, 9999) + 1)]
 
 
@@ -178,7 +178,7 @@ class _RequirementFactory:
         return self.rng.choice(options)
 
     def transform(self, words: tuple[str, ...], changes: dict[str, Any], *questions: TouchstoneQuestion) -> Requirement:
-        """Return a requirement in one of several wordings."""
+        """Return a requirement with these changes and questions, in a random one of the given wordings."""
         return Requirement(self.choose(*words), changes, questions)
 
     def wear(self, *kinds: str) -> Requirement:
@@ -301,7 +301,7 @@ def _cultural(make: _RequirementFactory) -> Requirement:
 
 
 def _resembling_materials(scene: Scene) -> tuple[str, ...]:
-    """Return the materials that a scene's subject resembles anyway."""
+    """Return the materials that a subject looks like anyway, such as wood for a boat or gold for a yellow cat."""
     wooden = ("wood",) if scene.kind in ("boat", "guitar", "house", "tree") else ()
     stony = ("stone",) if scene.kind == "house" else ()
     golden = ("gold",) if scene.colour in ("yellow", "orange") else ()
@@ -426,7 +426,7 @@ def _build_questions(
 
 
 def _consistency_questions(source: Scene, rng: random.Random) -> list[TouchstoneQuestion]:
-    """Return candidates for consistency questions, with higher weights for more important ones."""
+    """Return possible questions about what must stay the same. More important ones have higher weights."""
     noun = source.kind
     found = [
         _yes("subject", noun, weight=3),

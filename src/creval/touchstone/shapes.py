@@ -1,4 +1,4 @@
-"""Shapes of objects. Each kind consists of parts in a unit square, drawn on top of each other.
+"""Shapes of objects. Each kind of object consists of parts in a unit square, drawn on top of each other.
 
 A part has an outline and a tone: `main` is the object's own colour, `second` a lighter and `deep` a darker one. Other
 tones are the same for all objects.
@@ -321,7 +321,10 @@ _WING_INSIDE = "0.79,0.5 0.91,0.26 1.0,0.26 0.94,0.42 0.87,0.55"
 
 
 def _extra_parts(extra: str, kind: str) -> list[ShapePart]:
-    """Return the parts of an extra, in the square of the kind that wears it."""
+    """Return the shapes of an extra (a hat, wings ...), placed where this kind of object wears it.
+
+    Coordinates are those of the object's unit square.
+    """
     x, y, wide = FITS[kind].head
 
     def on_head(across: float, down: float) -> Point:
@@ -354,7 +357,7 @@ def _extra_parts(extra: str, kind: str) -> list[ShapePart]:
 
 @cache
 def build_parts(kind: str, worn_by: str = "") -> list[ShapePart]:
-    """Return the parts of an object, or of an extra worn by another kind."""
+    """Return the parts of a kind of object. With `worn_by`, `kind` is an extra worn by an object of that kind."""
     if worn_by:
         return _extra_parts(kind, worn_by)
     return SUBJECT_KINDS.get(kind) or SMALL_KINDS[kind]

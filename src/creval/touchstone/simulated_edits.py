@@ -1,4 +1,4 @@
-"""Simulated editors with known skills. Each returns the scene of its edit of a sample."""
+"""Simulated editors with known skills. Each is a function that returns the scene of its edit of a sample."""
 
 from __future__ import annotations
 

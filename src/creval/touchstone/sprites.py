@@ -70,7 +70,10 @@ def draw_sprite(
 def _paint_sprite(
     kind: str, colour: str, size: int, material: str, worn_by: str, reduction: int
 ) -> tuple[Image.Image, int, int]:
-    """Return an object without a margin, and its left and top position in its square."""
+    """Return the image of an object without a margin, and the position of its top left corner.
+
+    The position is relative to the object's square.
+    """
     parts = build_parts(kind, worn_by)
     width = max(2 * _SUPERSAMPLING // reduction, round(_OUTLINE_SHARE * size * _SUPERSAMPLING))
     left, top, right, bottom = _bounds(parts, size, width)
@@ -156,7 +159,7 @@ def _shade(flat: Image.Image, material: str, size: int, left: int, top: int) -> 
 
 @lru_cache(maxsize=32)
 def _light(alpha: bytes, shape: tuple[int, int], size: int, *, shiny: bool) -> Pixels:
-    """Return the brightness factor of each pixel, which depends on the outline only."""
+    """Return the brightness factor of each pixel. It depends on the object's outline only."""
     outline = np.frombuffer(alpha, dtype=np.uint8).reshape(shape[::-1])
     soft = _box_blur(outline.astype(np.float64) / 255, max(1, size // 16))
     slope: Pixels = np.add(*np.gradient(soft))

@@ -35,7 +35,7 @@ _MAX_NAMES = 5
 def alignment_output(
     alignment: Alignment, left_out: Mapping[str, tuple[SkippedRows, ...]], people: Sequence[PeopleSummary] = ()
 ) -> CommandOutput:
-    """Return how automatic scores correlate with human ratings, and what people said by themselves.
+    """Return how automatic scores correlate with human ratings, and the results of the human ratings alone.
 
     `left_out` are the unusable rows of each file.
     """
@@ -97,7 +97,7 @@ def _agreement_sentence(target: RatingAlignment) -> str:
 
 
 def _common_series(aligned: Sequence[MetricAlignment]) -> set[str]:
-    """Return the models, or pairs of models, in which all metrics have a correlation over samples."""
+    """Return the models or pairs of models for which every metric has a correlation over samples."""
     return set.intersection(*(set(one.over_samples.by_series) for one in aligned)) if aligned else set()
 
 

@@ -1,4 +1,4 @@
-"""Content of a built benchmark as a table."""
+"""Content of a built benchmark: how often operations, edit types and tasks occur, as tables."""
 
 from __future__ import annotations
 

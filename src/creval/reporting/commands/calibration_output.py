@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def calibration_output(
     judge: str, samples: int, seed: int, answers_by_variant: Mapping[str, TrialAnswers]
 ) -> CommandOutput:
-    """Return a judge's error rates on questions with known answers, unmodified and in each variant."""
+    """Return a judge's error rates on questions with known answers, and how many answers change in each variant."""
     plain = answers_by_variant[UNMODIFIED]
     told = list(plain.answers.values())
     metrics, kinds = judge_rates_by(told, "metric"), judge_rates_by(told, "kind")

@@ -96,7 +96,7 @@ def _differences_table(comparison: Comparison) -> OutputTable:
 
 
 def _sample_table(comparison: Comparison, gap: SampleGap) -> OutputTable:
-    """Return a sample with a large difference, with the questions and measurements that cause it."""
+    """Return a table of one sample with a large difference: the questions and measurements that cause it."""
     rank = comparison.table.schema.ranking_column
     scores = " vs. ".join(f"{scores[rank] or 0:.3g}" for scores in (gap.first, gap.second))
     more = max(0, len(gap.questions) - _MAX_QUESTIONS)

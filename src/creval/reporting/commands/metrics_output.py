@@ -100,7 +100,7 @@ def measurements_output(measured_edits: Sequence[MeasuredEdit], metric_infos: Se
 
 
 def _unmeasured_notes(measured_edits: Sequence[MeasuredEdit]) -> list[str]:
-    """Return notes with the reasons for missing values, their metrics and their numbers of edits."""
+    """Return notes on missing values: each reason, with the metrics and the number of edits that it concerns."""
     edits: dict[tuple[str, str], list[EditKey]] = {}
     for one in measured_edits:
         for metric, reason in one.reasons.items():

@@ -1,4 +1,4 @@
-"""Human ratings by themselves: each model's mean or share of comparisons won, and the raters' agreement."""
+"""Human ratings alone: each model's mean or share of comparisons won, and the raters' agreement."""
 
 from __future__ import annotations
 
@@ -53,7 +53,10 @@ def _choices_sentence(summary: PeopleSummary, found: BradleyTerry) -> str:
 
 
 def people_table(summary: PeopleSummary) -> OutputTable:
-    """Return each model's mean rating, or its share of comparisons won and its strength."""
+    """Return a table of human ratings with a row per model.
+
+    It has the mean ratings or, for comparisons, the shares of comparisons won and the Bradley-Terry strengths.
+    """
     raters = f", {summary.rater_count} people" if summary.rater_count > 1 else ""
     samples = pluralise(summary.sample_count, "sample")
     word = "rating" if summary.card is not None else "choice"

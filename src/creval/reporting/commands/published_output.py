@@ -1,4 +1,4 @@
-"""Published numbers of the benchmarks: an overview, and the values of some tables."""
+"""Published numbers of the benchmarks: an overview, and selected values."""
 
 from __future__ import annotations
 

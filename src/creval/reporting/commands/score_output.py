@@ -32,7 +32,7 @@ def score_output(
     grids: Iterable[OutputTable] = (),
     published: PublishedScores | None = None,
 ) -> CommandOutput:
-    """Return the output of `creval score`: significant differences, notes, and the tables given."""
+    """Return the output of `creval score`: significant differences, the given tables, and notes."""
     manifest = run.manifest
     gone = missing_edits.missing_from_table(run, card.table)
     notes = [

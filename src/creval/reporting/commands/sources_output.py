@@ -1,4 +1,7 @@
-"""Several sources of scores side by side: models' scores and ranks, agreement, and pairs in opposite order."""
+"""Scores of the same models by several sources, side by side: scores, ranks, agreement, and reversed pairs of models.
+
+A source of scores is a run or a score file.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,11 @@ _MAX_SENTENCES = 6
 
 
 def sources_output(comparison: SourceComparison) -> CommandOutput:
-    """Return the scores of each source, the agreement of each two, and the pairs that they order oppositely."""
+    """Compare runs or score files.
+
+    Return each model's score and ranks in each of them, the agreement of each two of them, and the pairs of models that
+    two of them put in opposite order.
+    """
     grids = [scores_table(comparison)]
     if comparison.pairs:
         grids.append(agreement_table(comparison))
@@ -34,7 +41,7 @@ def sources_output(comparison: SourceComparison) -> CommandOutput:
 
 
 def source_differences_output(comparison: SourceComparison, first: str, second: str) -> CommandOutput:
-    """Return the difference of two models in each source."""
+    """Return the difference of two models in each run or score file."""
     found = [(source, source.difference(first, second)) for source in comparison.sources]
     rows: list[Row] = []
     for source, apart in found:
@@ -97,7 +104,7 @@ def _verdict(apart: Difference) -> str:
 
 
 def scores_table(comparison: SourceComparison) -> OutputTable:
-    """Return a row for each model and a column for each source: score, interval, and possible ranks."""
+    """Return a row for each model and a column for each run or score file: score, interval, and possible ranks."""
     ranked = {source.name: source.ranked_models for source in comparison.sources}
     rows: list[Row] = []
     for name in comparison.models:
@@ -127,7 +134,10 @@ def _score_cell(source: ScoreSource, model: str, ranked: Sequence[str]) -> Table
 
 
 def agreement_table(comparison: SourceComparison) -> OutputTable:
-    """Return the rank correlations of each two sources, and how many pairs of models they order oppositely."""
+    """Return a row for each two runs or score files.
+
+    It has their rank correlations, and the number of pairs of models that they put in opposite order.
+    """
     rows: list[Row] = []
     for pair in comparison.pairs:
         both = sum(all(flipped.decided) for flipped in pair.reversed_pairs)
@@ -274,7 +284,7 @@ def _estimates_json(found: Mapping[str, Estimate]) -> dict[str, Any]:
 
 
 def source_records(comparison: SourceComparison) -> list[dict[str, Any]]:
-    """Return a row for each source and model."""
+    """Return a record for each run or score file and each model."""
     return [
         {"source": source["source"], "metric": source["metric"], "model": model, **cell}
         for source in map(_source_json, comparison.sources)

@@ -39,7 +39,9 @@ def export_run(
     comparison: SourceComparison | None = None,
     watch: Callable[[int, int], None] | None = None,
 ) -> list[str]:
-    """Write a run into a folder and return the names of the files. They appear there after all are complete.
+    """Export a run into a folder and return the names of the files.
+
+    The files are moved into the folder only when all of them are complete.
 
     In a folder with an earlier export, only the files of that export are replaced. Any other folder that is not
     empty is refused unless `force` is set.
@@ -154,7 +156,9 @@ def _install_files(made: Path, folder: Path, names: list[str]) -> None:
     for name in names:
         place = folder / name
         if place.is_dir() or (place.parent.exists() and not place.parent.is_dir()):
-            raise CrevalError(f"{place} cannot be written: a file or folder is in its way.")
+            raise CrevalError(
+                f"{place} cannot be written: a folder has this name, or its folder is a file. Move or delete it."
+            )
     marker.write_text("".join(f"{name}\n" for name in {*before, *names}), encoding="utf-8")
     for name in names:
         (folder / name).parent.mkdir(exist_ok=True)

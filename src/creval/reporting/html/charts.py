@@ -27,7 +27,10 @@ _RADAR_GROUPS = range(3, 32)  # numbers of groups that a radar plot can show
 
 @dataclass(frozen=True)
 class Chart:
-    """A plot as SVG with its caption, a text, the tables of its numbers, and a table of costs."""
+    """A plot as SVG with its caption and the tables of its numbers.
+
+    `text` are sentences about the plot. `cost_table` is a further table with costs, if they are known.
+    """
 
     id: str
     title: str

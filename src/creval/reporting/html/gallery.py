@@ -25,7 +25,11 @@ RIGHT, WRONG, OPEN, UNGRADED = "right", "wrong", "open", "said"
 
 @dataclass(frozen=True)
 class ShownAnswer:
-    """Answer about a model's edit: its state (right, wrong, open, said), its text, and the judge's explanation."""
+    """Answer about a model's edit: its state, its text, and the judge's explanation.
+
+    The state is `right`, `wrong`, `open` (no answer, or answers that differ) or `said` (an answer that cannot be right
+    or wrong, such as a grade).
+    """
 
     model: str
     state: str
@@ -108,7 +112,10 @@ def build_gallery(
 
 
 def most_divergent_samples(run: Run, card: Scorecard) -> list[str]:
-    """Return the samples in which models differ, largest difference first, taking groups in turn."""
+    """Return the samples in which models differ, taking one sample of each group in turn.
+
+    Within a group, the largest difference comes first.
+    """
     ranking = card.table.schema.ranking_column
     apart = {}
     for name in card.table.samples:
@@ -120,7 +127,10 @@ def most_divergent_samples(run: Run, card: Scorecard) -> list[str]:
 
 
 def _heavy_failures(run: Run, card: Scorecard) -> Iterator[tuple[str, str, list[str]]]:
-    """Yield a section of samples with the most failures of questions with the largest weight, if weights differ."""
+    """Yield a section of the samples in which edits fail the most questions of the largest weight.
+
+    Yields nothing if all weights are equal.
+    """
     asked = {(name, question.id): question for name in card.table.samples for question in _questions(run, name)}
     weights = {question.weight for question in asked.values()}
     if len(weights) < 2:
@@ -145,14 +155,17 @@ def _heavy_failures(run: Run, card: Scorecard) -> Iterator[tuple[str, str, list[
 
 
 def _most_frequent(card: Scorecard, edits: Iterable[EditKey]) -> list[str]:
-    """Return the samples of these edits, most frequent first."""
+    """Return the samples of these edits, those with the most edits first."""
     models, samples = set(card.models), set(card.table.samples)
     counts = Counter(key.sample for key in edits if key.sample in samples and key.model in models)
     return [name for name, _ in counts.most_common()]
 
 
 def _divergent_candidates(run: Run, card: Scorecard) -> list[str]:
-    """Return samples by the difference between the scores of a model's candidates."""
+    """Return the samples for which the scores of a model's candidates differ, taking one of each group in turn.
+
+    Within a group, the largest difference comes first.
+    """
     there = set(card.table.samples)
     apart: dict[str, float] = {}
     for key, facts in run.edit_metadata().items():

@@ -30,8 +30,8 @@ def best_of(card: Scorecard, provenances: ProvenanceByModel, *, metrics: Sequenc
     lines = _find_lines(card, provenances)
     if not any(len(line.models) > 1 for line in lines):
         raise CrevalError(
-            "best-of needs edits of one editor with several numbers of candidates, made by `creval edit` with "
-            f"`strategy` {BEST_OF}:N into a folder each, and judged in one run."
+            "the plot best-of needs edits of one editor with different numbers of candidates. Create them by `creval "
+            f"edit` with `strategy` {BEST_OF}:N, each N in its own folder, and judge all folders in one run."
         )
     columns = selection.columns_with_values(card, "overall", ["overall"], metrics)
     counts = sorted({count for line in lines for count in line.models})

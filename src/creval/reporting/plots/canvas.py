@@ -160,7 +160,7 @@ def iter_panels(body: SubFigure, count: int, across: int) -> Iterator[Any]:
 
 
 def style_rows(axes: Any, labels: Sequence[str], heading: str, *, first: bool, top: float, margin: float) -> None:
-    """Format a panel with one row per label. Only the `first` panel of a line shows the labels."""
+    """Format a panel with one row per label. The labels are shown only in the `first` panel of each line of panels."""
     axes.set_ylim(len(labels) - 0.5, top)
     axes.margins(x=margin)
     axes.grid(axis="x")

@@ -106,7 +106,7 @@ def _arrange(panels: Sequence[_Panel]) -> list[list[_Panel]]:
 
 
 def _largest(counts: Mapping[str, int]) -> tuple[dict[str, int], int]:
-    """Return the largest counts in their order, and how many are left out."""
+    """Return the largest counts, in the given order, and the number of counts that are left out."""
     kept = set(sorted(counts, key=lambda name: -counts[name])[:_MAX_BARS])
     return {name: number for name, number in counts.items() if name in kept}, len(counts) - len(kept)
 

@@ -26,7 +26,7 @@ def forest(
 ) -> Figure:
     """Draw a row per model, best first, and a panel per metric. Bars join models without significant differences.
 
-    Models with published numbers only have rows below a line, in the paper's order.
+    Models that have only published numbers follow below a line, in the paper's order.
     """
     columns = selection.columns_with_values(card, "overall", ["overall"], metrics)
     rank = card.table.schema.ranking_column
@@ -109,7 +109,10 @@ def _draw_published(axes: Any, card: Scorecard, column: str, marks: PublishedMar
 
 
 def _draw_ties(axes: Any, card: Scorecard, joined: list[tuple[str, ...]]) -> None:
-    """Draw the bars beside the panel. Overlapping bars are drawn next to each other."""
+    """Draw a bar beside the panel for each group of models without significant differences.
+
+    Bars that overlap are drawn next to each other.
+    """
     place = {name: at for at, name in enumerate(card.models)}
     ends: list[int] = []
     for group in joined:

@@ -61,8 +61,8 @@ class LabelBox(NamedTuple):
 class LabelledPoint(NamedTuple):
     """A point in data coordinates with its name.
 
-    `segments` are the lines drawn with it, such as error bars. `label_positions` are allowed positions of the name
-    if the point stands for an area.
+    `segments` are the lines drawn with the point, such as error bars. `label_positions`: the positions at which the
+    name may be written, if the point stands for an area.
     """
 
     x: float
@@ -81,7 +81,7 @@ def draw_labelled_point(
     *,
     zorder: float = 2,
 ) -> LabelledPoint:
-    """Draw a model's mark with its intervals. A number for `across` has no interval along x."""
+    """Draw a model's mark with its intervals. If `across` is a plain number, no interval is drawn along x."""
     cell = across if isinstance(across, ScoreEstimate) else None
     x, y = across.value or 0.0 if isinstance(across, ScoreEstimate) else across, up.value or 0.0
     canvas.draw_point(
@@ -100,7 +100,10 @@ def place_labels(
     avoid: Sequence[Artist] = (),
     lines: Sequence[Segment] = (),
 ) -> list[Any]:
-    """Write the names of points where they cover the least, with leader lines to distant points."""
+    """Write each point's name where it covers the least of the plot.
+
+    A line joins a name to its point if the two are far apart, or if the name could belong to another point.
+    """
     from matplotlib.backends.backend_agg import FigureCanvasAgg
 
     drawn: Any = FigureCanvasAgg(figure)

@@ -28,7 +28,7 @@ def consistency_column(card: Scorecard) -> str:
     found = next((name for name in _CONSISTENCY_METRICS if name in card.table.schema.columns), None)
     if found is None or "IF" not in card.table.schema.columns:
         raise CrevalError(
-            "this plot draws IF (instruction following) and VC or IP (consistency), or the two metrics of `metrics`. "
+            "this plot draws IF (instruction following) and VC or IP (consistency), or two given `metrics`. "
             f"This run has {', '.join(card.table.schema.columns)}."
         )
     return found
@@ -43,7 +43,10 @@ def plane(
     about: str = "",
     published: PublishedScores | None = None,
 ) -> Figure:
-    """Draw each model in two metrics, with intervals; by default instruction following and consistency."""
+    """Draw a point for each model over two metrics, with intervals.
+
+    The default metrics are instruction following and consistency.
+    """
     consistency = consistency or consistency_column(card)
     for column in (following, consistency):
         require_known("metric", column, card.table.schema.columns)

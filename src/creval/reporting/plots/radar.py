@@ -28,8 +28,8 @@ def radar(
 ) -> Figure:
     """Draw the groups of a level around a circle, with a panel per metric and a line per model.
 
-    The centre of a circle lies above the metric's minimum if no value is close to it. With many groups only one
-    metric is drawn.
+    The centre of a circle is the metric's minimum, or a larger number if no value is close to the minimum. With many
+    groups only one metric is drawn.
     """
     level = selection.resolve_level(card, level, min_groups=3)
     groups = card.groups(level)
@@ -62,7 +62,7 @@ def radar(
 
 
 def _interval_note(panels: Sequence[Sequence[Sequence[ScoreEstimate]]]) -> str:
-    """Return the end of the caption's sentence, about intervals."""
+    """Return the part of the caption that describes the intervals."""
     there = [c for panel in panels for row in panel for c in row if c.value is not None]
     few = sum(cell.low is None for cell in there)
     if there and few == len(there):
@@ -86,7 +86,7 @@ class _RadarLayout:
         self.panel_height = self.title_height + self.size + (margin if crowded else 0.52)
 
     def _corner(self, at: int) -> tuple[float, float]:
-        """Return a panel's upper left corner, in inches from the figure's."""
+        """Return a panel's upper left corner, in inches from the upper left corner of the figure."""
         return (at % self.across) * self.panel_width, (at // self.across) * self.panel_height
 
     def circle(self, at: int) -> tuple[float, float, float, float]:

@@ -1,4 +1,4 @@
-"""Scores of the same models by several sources (judges, protocols, metrics), a panel for each."""
+"""Scores of the same models by several sources (judges, protocols, metrics), with a panel for each source."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _PANELS = 4  # side by side
 
 @canvas.plot_style()
 def sources(comparison: SourceComparison, *, about: str = "") -> Figure:
-    """Draw a row for each model, by mean rank, and a panel for each source, best model at the top of none in common."""
+    """Draw a row for each model, ordered by mean rank, and a panel for each run or score file."""
     shown = comparison.sources
     rows = -(-len(shown) // _PANELS)
     cells = [source.score(name) for source in shown for name in source.ranked_models]

@@ -105,7 +105,10 @@ def _region_label(sensitivity: Sensitivity, shown: Mapping[str, str], at: int, r
 
 
 def best_regions(values: Floats) -> list[Floats]:
-    """Return the polygon in which each model is best. Empty if there is none or an equal model comes earlier."""
+    """Return, for each model, the polygon of weights at which it is best.
+
+    A polygon is empty if the model is nowhere best, or if an earlier model has the same values.
+    """
     found = []
     for at, own in enumerate(values):
         corners = np.eye(3)

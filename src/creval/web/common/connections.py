@@ -1,4 +1,4 @@
-"""Limits on connections: their number, by the file limit of the process, and the time of requests and responses."""
+"""Limits on connections: their number (from the process's file limit), and the time of requests and responses."""
 
 from __future__ import annotations
 
@@ -68,5 +68,8 @@ class LimitedProtocol(H11Protocol):
 
 
 def is_lack_of_files(error: object) -> bool:
-    """Return whether an error means that no file descriptor is left. The event loop then retries by itself."""
+    """Return whether an error means that no file descriptor is left.
+
+    The caller need not handle it: the event loop tries again by itself.
+    """
     return isinstance(error, OSError) and error.errno in _OUT_OF_FILES

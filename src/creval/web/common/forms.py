@@ -29,7 +29,7 @@ async def read_form(request: Request) -> dict[str, str]:
 
 
 def is_json_request(request: Request) -> bool:
-    """Return whether a script sent the request. A script expects JSON as the response, a form a page."""
+    """Return whether a script sent the request. A script expects JSON as the response, and a form expects a page."""
     return _content_type(request) == _JSON
 
 

@@ -33,7 +33,7 @@ _LINES = re.compile(r"\r\n?|\n")
 
 
 def escape_value(value: object) -> object:
-    """Make control characters visible in a text of a template. Newlines remain; other values are unchanged."""
+    """Make control characters visible if the value is text. Newlines remain; other values are unchanged."""
     if isinstance(value, str) and not isinstance(value, Markup):
         return "\n".join(escape_control(line) for line in _LINES.split(value))
     return value

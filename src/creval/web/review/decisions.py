@@ -32,7 +32,10 @@ _STALE_MESSAGE = "Nothing was accepted: this group was changed elsewhere in the 
 
 
 class DecisionResult(NamedTuple):
-    """Result of a decision: HTTP status, message, current group, and its changed cards (the decided one first)."""
+    """Result of a decision: HTTP status, message, the group as it is now, and cards to show again.
+
+    The card of the decided item comes first.
+    """
 
     status: int
     message: str
@@ -115,5 +118,5 @@ def item_index(group: ReviewGroup, given: str) -> int:
 
 
 def _is_unchanged(item: ReviewItem, verdict: str, fields: Mapping[str, str]) -> bool:
-    """Return whether an item already has a verdict and fields."""
+    """Return whether an item already has this verdict and these values of its fields."""
     return item.verdict == verdict and {field.name: field.text for field in item.fields} == fields

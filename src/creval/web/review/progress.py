@@ -21,7 +21,7 @@ _MAX_NOTES = 3  # notes shown for a group in the list
 
 
 class GroupProgress(NamedTuple):
-    """Progress of a group. `text` has its words in lower case, each after a space, for the search."""
+    """Progress of a group. For the search, `text` has the group's words in lower case, each after a space."""
 
     id: str
     heading: str
@@ -50,7 +50,10 @@ class GroupProgress(NamedTuple):
 
 
 class ReviewProgress:
-    """A review and its progress. Only one thread at a time may decide; others may read."""
+    """A review and its progress. Only one thread at a time may decide; others may read.
+
+    After `decide` and `add`, the stored progress of the group is outdated until `read` is called.
+    """
 
     def __init__(self, review: Review) -> None:
         self._review = review
@@ -81,21 +84,21 @@ class ReviewProgress:
             raise UnreadableGroupError(f"{group} cannot be read: {str(error).rstrip('.')}.") from error
 
     def decide(self, group: str, item: ReviewItem, verdict: str, fields: Mapping[str, str]) -> None:
-        """Save a decision about an item. The caller must read the group again."""
+        """Save a decision about an item. The caller must then `read` the group again."""
         try:
             self._review.decide(group, item.id, verdict, fields)
         except OSError as error:
             raise CrevalError(f"it could not be written: {error}.") from error
 
     def add(self, group: str, fields: Mapping[str, str]) -> str:
-        """Add an item to a group and return its id. The caller must read the group again."""
+        """Add an item to a group and return its id. The caller must then `read` the group again."""
         try:
             return self._review.add(group, fields)
         except OSError as error:
             raise CrevalError(f"it could not be written: {error}.") from error
 
     def cached_group(self, group: str) -> GroupProgress:
-        """Return the progress of a group as of its last read."""
+        """Return the progress of a group as of the last time that the group was read."""
         return self._groups[group]
 
     def total(self) -> GroupProgress:

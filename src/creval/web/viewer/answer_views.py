@@ -48,9 +48,9 @@ class VoiceAnswer(NamedTuple):
 def model_answer(
     snapshot: Snapshot, probe: Probe, verdicts: Sequence[VerdictRow], edit_of: tuple[str, str] = ("", "")
 ) -> ModelAnswer:
-    """Return the combined answer of all voices about a model's edit of a sample (`edit_of`).
+    """Return the combined answer of all voices about a model's edit of a sample.
 
-    The state of several draws is that of their mean.
+    `edit_of` are the names of the model and the sample. If there are several draws, the state is that of their mean.
     """
     plain = [one for one in verdicts if not one.variant]
     if not plain and edit_of in snapshot.unsupported:

@@ -128,6 +128,6 @@ class Viewer:
 def _below_root(page: str, root: str) -> str:
     """Prefix the links of a page with `root`, its path in a list of runs.
 
-    Only links match, because quotation marks in texts are escaped.
+    Links are recognised by their quotation marks. Texts never match, because quotation marks in them are escaped.
     """
     return re.sub(r'="/(?!static/)', lambda _: f'="{quote(root)}/', page) if root else page

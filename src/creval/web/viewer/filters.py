@@ -28,9 +28,9 @@ _MAX_NAME_CHARS = 1_000  # in a parameter
 class Filters:
     """Filters and order of questions or samples. Empty values select everything, in the run's order.
 
-    - `model`: only this model's answers count; if empty, those of any model.
+    - `model`: the model whose answer must match `outcome`; if empty, the answer of any model may match.
     - `group`: written `LEVEL:GROUP`.
-    - `metric`: also the column by which samples are ordered.
+    - `metric`: only questions that count in this metric; samples are ordered by their score in it.
     - `split`: only questions that some models have right and others wrong.
     """
 

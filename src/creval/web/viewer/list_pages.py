@@ -99,7 +99,7 @@ def samples_page(snapshot: Snapshot, run: RunLookup, filters: Filters, params: M
 
 
 def _thumbnail_url(sample: str, name: str, path: Path | None) -> str:
-    """Return the URL of a thumbnail, or "" if the file does not exist."""
+    """Return the URL of an image's thumbnail, or "" if the image's file does not exist."""
     if path is None or not file_etag(path):
         return ""
     return link("/image", sample=sample, name=name, size="small")

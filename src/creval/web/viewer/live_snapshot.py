@@ -1,6 +1,6 @@
 """The newest snapshot of a run that may still be growing.
 
-A background thread reads the run. A page asks it to check for changes, waits for a moment, and takes the newest
+A background thread reads the run. A page asks the thread to check for changes, waits for a moment, and takes the newest
 snapshot. So a page never waits for scores.
 """
 
@@ -50,9 +50,9 @@ class LiveSnapshot:
         self._thread.join()
 
     def get(self, timeout: float | None = None) -> Snapshot:
-        """Return the newest snapshot. Waits up to `timeout` seconds for changes.
+        """Return the newest snapshot, after waiting up to `timeout` seconds for changes of the run.
 
-        By default, it waits for a moment, or not at all while a new snapshot is being taken.
+        By default, it waits for a moment, but not at all while the background thread is already taking a snapshot.
         """
         with self._changed:
             self._requests += 1

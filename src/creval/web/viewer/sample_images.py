@@ -32,7 +32,10 @@ _STATUS_LABELS = {
 
 
 class SampleImage(NamedTuple):
-    """An image of a sample. If it does not exist, `missing` is the reason and `state` its status in words."""
+    """An image of a sample.
+
+    If it cannot be shown, `missing` is the reason, and `state` says briefly what happened (by default "No image").
+    """
 
     name: str
     title: str

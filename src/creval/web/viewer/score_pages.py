@@ -171,9 +171,9 @@ def _group_table(
     columns: Sequence[str],
     headers: Sequence[tuple[str, str]] = (),
 ) -> GroupTable:
-    """Return a table of groups with a cell for each column and model.
+    """Return a table with a row per group, and a cell for each column and model.
 
-    With `headers`, the models are compared, and the best and second values are marked.
+    With `headers`, the best and second best model of each group and column are marked.
     """
     groups = scores.groups(level.name)
     compared = {c: [scores.cell(m, c, g, level.name).value for g in groups for m in models] for c in columns}

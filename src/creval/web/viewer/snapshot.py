@@ -187,7 +187,10 @@ class Snapshot:
 
 
 def take_snapshot(run: RunLookup, previous: Snapshot | None = None, scoring: ViewOptions | None = None) -> Snapshot:
-    """Take a snapshot of a run, or of the models and samples that `scoring` selects, without new scores."""
+    """Take a snapshot of the models and samples of a run that `scoring` selects (by default all).
+
+    Scores are not computed: those of the previous snapshot are taken over if its models are the same.
+    """
     protocol = protocol_of_run(run.manifest)
     chosen: dict[str, Any] = dict(resolve_options(scoring or ViewOptions(), run.manifest))
     table = build_score_table(run, **chosen) if run.samples and run.models else None
@@ -281,5 +284,8 @@ def _answer_states(
 
 
 def probe_credit(protocol: Protocol, probe: Probe, value: float | None) -> float | None:
-    """Return the credit of an answer, from 0 to 1. Returns None for a measurement or an answer that does not count."""
+    """Return the credit of an answer, from 0 (wrong) to 1 (right).
+
+    Returns None for a measurement or an answer that does not count.
+    """
     return protocol.credit(probe, value) if isinstance(probe, Question) else None
