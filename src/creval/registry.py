@@ -1,7 +1,7 @@
 """Registries of benchmarks, protocols, judges, editors, metrics, scales and prompts.
 
-Other packages add entries through an entry-point group (`creval.benchmarks`, `creval.protocols`, ...), notebooks
-through `register`. See docs/howto/extending.md.
+Other packages add entries through an entry-point group (`creval.benchmarks`, `creval.protocols`, ...).
+Notebooks add entries with `register`. See docs/howto/extending.md.
 """
 
 from __future__ import annotations

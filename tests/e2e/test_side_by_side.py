@@ -124,7 +124,7 @@ def test_wrong_input_gets_a_sentence(miniature_run: Path, other_run: Path, tmp_p
     assert "--lower is for score files" in wrong("score", miniature_run, "--lower", "IF")
     assert "same name" in wrong("score", f"a={miniature_run}", f"a={other_run}")
     assert "does not exist" in wrong("score", miniature_run, tmp_path / "absent")
-    assert "no source has a metric" in wrong("score", miniature_run, other_run, "--metrics", "XY")
+    assert "has a metric named in --metrics: XY" in wrong("score", miniature_run, other_run, "--metrics", "XY")
     assert "no metric 'x'" in wrong("score", miniature_run, other_run, "--lower", "x")
     some = tmp_path / "some.csv"
     some.write_text("sample,model,metric,score\ns1,A,x,1\ns2,A,x,much\ns3,B,x,2\n")

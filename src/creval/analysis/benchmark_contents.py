@@ -161,7 +161,7 @@ class BenchmarkContents:
 
 
 def iter_distinct_steps(samples: Iterable[Sample]) -> Iterator[tuple[InstructionStep | None, InstructionStep]]:
-    """Yield each step with the step before it. First steps shared by samples of one image are yielded once."""
+    """Yield each step with the step before it. First steps that samples of an image share are yielded once."""
     starts: dict[object, dict[InstructionStep, Any]] = {}
     for sample in samples:
         known = starts.setdefault(sample.source or sample.id, {})

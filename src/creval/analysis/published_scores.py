@@ -65,7 +65,7 @@ def find_published_scores(run: Run, card: Scorecard) -> PublishedScores:
     known = publications()
     if protocol != name or name not in known:
         asked = name if protocol == name else f"{name} with the protocol {protocol}"
-        raise CrevalError(f"no numbers are published for {asked}. Known: {', '.join(known)}.")
+        raise CrevalError(f"no numbers are published for {asked}, only for {', '.join(known)}.")
     publication = known[name]
     places = {(level.name, group) for level in card.table.schema.levels for group in level.groups}
     columns = card.table.schema.columns

@@ -62,7 +62,7 @@ def read_sources(
             card = build_scorecard(table, resamples=options.get("resamples", 2_000), seed=options.get("seed", 0))
             sources.append(ScoreSource(title, card, named.path, named.skipped_rows))
     if not sources:
-        raise CrevalError(f"no source has a metric of `metrics` {', '.join(metrics)}.")
+        raise CrevalError(f"no given run or file has a metric named in `metrics`: {', '.join(metrics)}.")
     return sources
 
 

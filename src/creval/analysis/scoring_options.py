@@ -122,7 +122,7 @@ def _read_weights_file(file: str) -> Weights:
     entries = found.values() if isinstance(found, dict) else ()
     if not entries or not all(number(of) or numbers(of) for of in entries):
         raise CrevalError(
-            f"`weights` {file}: expected a JSON object of numbers by metric, of such objects by group, or both."
+            f"`weights` {file}: expected a JSON object that maps metrics to numbers, or groups to such objects."
         )
     weights: Weights = found
     return weights

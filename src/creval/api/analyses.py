@@ -269,7 +269,10 @@ def sensitivity(
 def unchanged(
     run: RunLike, *, subset: str | None = None, resamples: int = 2_000, seed: int = 0
 ) -> Result[Sequence[UnchangedSummary]]:
-    """Find models that return sources unchanged, and score consistency without unchanged edits."""
+    """Find models that return sources unchanged.
+
+    Also score the consistency of the edits that follow the instruction.
+    """
     from creval.analysis.unchanged_edits import following_threshold, scan_for_changes, summarise_unchanged
     from creval.reporting.commands.unchanged_output import unchanged_output
 
@@ -298,9 +301,9 @@ def align(
 ) -> Result[Alignment] | Result[list[PeopleSummary]]:
     """Compare scores with people's ratings or choices.
 
-    Give a run or a score file, or a list of several runs and score files. Entries of the list can be named, such as
-    `gpt4o=runs/a`. Without scores, only the ratings are summarised. `human` is a CSV file of ratings. `lower` names the
-    metrics of score files for which lower is better.
+    The scores are those of a run, of the file `scores`, or of a list of several runs and score files. Entries of the
+    list can be named, such as `gpt4o=runs/a`. Without scores, only the ratings are summarised. `human` is a CSV file of
+    ratings. `lower` names the metrics of score files for which lower is better.
     """
     from creval.reporting.commands.alignment_output import alignment_output
     from creval.reporting.commands.people_output import people_output

@@ -26,7 +26,7 @@ def init_samples(
     """Create a benchmark of your own samples in a folder, or check an existing one.
 
     `images` is a folder of images, `table` a CSV or JSONL file of samples. Images outside of the folder are copied
-    into it. `questions` also writes a table of yes/no questions to fill in. `name` is the benchmark's title.
+    into it. With `questions`, a table of yes/no questions to fill in is written, too. `name` is the benchmark's title.
     """
     if not str(folder):
         raise CrevalError("give the folder of a benchmark.")

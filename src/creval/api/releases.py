@@ -24,9 +24,9 @@ def get(
 ) -> Result[Path | None]:
     """Download the official release of a benchmark into the folder `out`, or list all releases.
 
-    `value` is the folder. An interrupted download continues. `revision` is a commit or a branch; a branch is resolved
-    to a commit, which `creval-download.json` in the folder records. With `dry_run`, only the size is shown. `announce`
-    is called with the size before the download starts.
+    `value` of the result is the folder. A repeated call continues an interrupted download. `revision` is a commit or a
+    branch; a branch is resolved to a commit, which `creval-download.json` in the folder records. With `dry_run`, only
+    the size is shown. `announce` is called with the size before the download starts.
     """
     known = _formats()
     if benchmark is None:

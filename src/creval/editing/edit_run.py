@@ -264,7 +264,10 @@ class EditRun:
         return TextGenerator(self.folder / PLANS_FOLDER, roles, settings, dry_run=self._dry_run)
 
     def _settings_within_budget(self, folder: Path) -> JudgeSettings:
-        """Return the settings of the judge or reasoner that works in this folder, with its remaining budget."""
+        """Return the settings of the judge or reasoner that stores its answers in this folder.
+
+        Their budget is what remains of the total budget.
+        """
         return replace(self._helper_settings, budget=self._remaining_budget(folder))
 
     def _remaining_budget(self, subfolder: Path) -> float | None:

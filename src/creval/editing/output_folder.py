@@ -1,4 +1,4 @@
-"""Output folder of `creval edit`: images under their samples' names, and a store with the reasons of missing ones."""
+"""Output folder of `creval edit`: images under their samples' names, and the reasons for missing images."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ class EditSettings(CallSettings):
 
 
 class EditorSession:
-    """One editor and the folder in which its images are stored."""
+    """An editor, and the folder in which its images are stored."""
 
     def __init__(self, editor: Editor, folder: str | Path, settings: EditSettings) -> None:
         self.editor, self.folder, self.settings = editor, Path(folder), settings

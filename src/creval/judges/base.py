@@ -138,7 +138,7 @@ class JudgeOptions:
     - `temperature`: the default is 0, or 1 with repeats.
     - `key_env` is the environment variable with the API key, if it is not the provider's usual one.
     - `key_optional` allows a missing key if no calls will be made.
-    - `option_name` is the option that names the judge in error messages.
+    - `option_name` is the name of the option that sets the judge. Error messages mention it.
     """
 
     temperature: float | None = None

@@ -135,8 +135,8 @@ def adopt_stored_name(judge: Judge, stored_names: Iterable[str]) -> None:
 def resize_rule(vision: VisionSpec, image_fit: str) -> ResizeRule | None:
     """Return the rule by which images are resized before they are sent, or None if they keep their size.
 
-    `provider` resizes to the size that the provider's model sees, a number to that length of the longest side in
-    pixels.
+    `image_fit` is `original` (keep the size), `provider` (the size that the provider's model sees), or the maximum
+    length of the longest side in pixels.
     """
     if image_fit == "original":
         return None

@@ -84,7 +84,7 @@ def find_recorded_answers(
     if strangers:
         raise CrevalError(
             f"no file of model {strangers[0]!r} in {folder} has the name of a sample, such as "
-            f"{min(known, default='')!r}. Are these answers to this benchmark?"
+            f"{min(known, default='')!r}. Give the benchmark that these answers are about."
         )
     if not files:
         raise CrevalError(f"{folder} contains no answers.")

@@ -30,7 +30,7 @@ class SharedAnswers:
     ) -> list[PendingCall]:
         """Return the calls with their requests. Each cached repeat becomes a separate call.
 
-        A repeat is looked up in the cache only if `is_new` is true for it: the run has not made the call yet.
+        A repeat is looked up in the cache only if the run has not requested it before (`is_new`).
         """
         ready = [self._add_key(call, build(call)) for call in calls]
         keys = {

@@ -114,7 +114,7 @@ def file_warnings(plan: Plan) -> list[str]:
 
 
 def require_no_mixed_rehearsal(store: RunWriter, found: FoundEdits) -> None:
-    """Refuse to add rehearsed edits to a run with a real model's edits, and the other way round."""
+    """Refuse to store rehearsed edits and edits of real models in the same run."""
     stored = read_provenance(store.manifest)
     rehearsed = {
         model in provenance and has_rehearsal(provenance[model].editor)

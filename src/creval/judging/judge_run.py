@@ -59,7 +59,7 @@ if TYPE_CHECKING:  # NumPy comes with them
 
 
 class JudgeRun:
-    """A run before its first call: judges, edits, plan, prompts and metrics."""
+    """A run of judges: its judges, edits, plan, prompts and metrics. Only `run` makes calls."""
 
     def __init__(
         self,

@@ -46,9 +46,9 @@ class EditWork(NamedTuple):
 class Plan:
     """Samples and edits of a run, in the order in which they are judged.
 
-    The order of samples alternates between the groups of the finest level of the benchmark. Therefore these groups are
-    balanced in the first N samples, and in a run that stops early. All models' edits of a
-    sample are consecutive, because their requests begin with the same image, which prompt caches use.
+    The order of samples alternates between the groups of the benchmark's finest level. Therefore these groups are
+    balanced in the first N samples, and in a run that stops early. All models' edits of a sample are consecutive: their
+    requests begin with the same image, so prompt caches can reuse it.
     """
 
     def __init__(self, benchmark: Benchmark, found_edits: FoundEdits, settings: JudgeSettings) -> None:
@@ -171,8 +171,8 @@ def select_samples(
 ) -> list[Sample]:
     """Return a run's samples in order.
 
-    `limit` counts only samples in `edited_ids`. Samples in `unsupported_ids` that come before the last counted one are
-    kept in addition.
+    `limit` counts only samples in `edited_ids`. Samples in `unsupported_ids` are kept in addition, up
+    to the first sample beyond the limit.
     """
     card = benchmark.schema
     samples = list(benchmark.dataset.samples)

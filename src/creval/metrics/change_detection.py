@@ -66,7 +66,7 @@ def measure_change(source: Image.Image, edit: Image.Image) -> ImageChange:
 
 
 def recompression_noise(source: Image.Image) -> ImageChange:
-    """Return the difference that recompressing a source causes: the largest one of several ways, for each measure."""
+    """Return the largest difference, for each measure, between a source and its recompressed copies."""
     source = _rgb(source).resize(_fit_within(source.size, _MAX_SOURCE_SIDE), Image.Resampling.LANCZOS, reducing_gap=3.0)
     half = source.resize(_fit_within(source.size, max(source.size) // 2), Image.Resampling.LANCZOS)
     found = [measure_change(source, _recompress(image)) for image in (source, half)]

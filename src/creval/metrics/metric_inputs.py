@@ -149,7 +149,7 @@ class ImageCache:
 
     @contextmanager
     def pin_images(self) -> Iterator[None]:
-        """Context manager. All images that this thread uses inside it stay cached, even beyond `max_pixels`."""
+        """Keep all images cached that this thread uses inside the `with` block, even beyond `max_pixels`."""
         self._thread_local.needed = set[str]()
         try:
             yield

@@ -30,8 +30,8 @@ class ModelInfo:
     - `hub`: downloaded from the Hugging Face hub; `file` is one of its files.
     - `library`: downloaded by its library, to `file` below the user's home if that is known.
     - `shipped`: included in its library.
-    - `given`: there is no default, the user must provide it.
-    - `optional`: there is no default, and the metric also works without it.
+    - `given`: the user must download it and choose its file.
+    - `optional`: only used if the user chooses one. The metric also works without it.
     """
 
     slot: str

@@ -79,7 +79,7 @@ def _read_lines(engine: Any, image: LazyImage) -> list[TextLine]:
 
 
 class TextAccuracy(ImageMetric):
-    """Accuracy of wanted and removed text. Only the values that the instruction calls for are returned."""
+    """Accuracy of wanted and removed text. A value is omitted if there is no text to add or to remove."""
 
     info = MetricInfo(
         "text",

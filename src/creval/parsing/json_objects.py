@@ -19,7 +19,7 @@ _ANY_KEY = re.compile(r"[\"'“”][^\"'“”\n]{1,40}[\"'“”]\s{0,9}[:：]"
 class BrokenObject(str):
     """The text of an object that is not valid JSON.
 
-    If a valid object is inside, there is one such text before it and one after it.
+    If it contains valid objects, each part of the text between them is a `BrokenObject`.
     """
 
     __slots__ = ()

@@ -46,7 +46,7 @@ _TAKEN_BACK = "(taken back)"
 def parse_reply(
     text: str, questions: Sequence[Question], labels: Sequence[str] | None = None, *, prompt: str = ""
 ) -> list[Verdict]:
-    """Return one verdict per question, in order. The reply answers all of these questions.
+    """Return one verdict per question, in order. The request contained exactly these questions.
 
     `labels` are the labels of the questions in the request. The default is each question's own label, or Q1, Q2 ... for
     questions without one. `prompt` is the text that was sent. Never raises. The time is linear in the reply's length.

@@ -130,9 +130,9 @@ def _labelled_instructions(text: str) -> list[WrittenInstruction]:
 
 
 def _candidate_paragraphs(text: str) -> Sequence[str]:
-    """Return the paragraphs that may be an instruction: the highlighted ones if there are any.
+    """Return the paragraphs that may be an instruction: the highlighted ones if there are any, or else all.
 
-    Otherwise, these are all paragraphs that do not end with a colon.
+    Paragraphs that introduce another text, contain JSON or state a number of words are excluded.
     """
     parts = [part.strip() for part in re.split(r"\n\s*\n", _FENCE.sub("", text[: 10 * MAX_TEXT_CHARS]))]
     parts = [part for part in parts if part and not part.endswith((":", "：")) and "{" not in part]

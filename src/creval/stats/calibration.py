@@ -101,7 +101,7 @@ class AnswerFlips(NamedTuple):
 
     @property
     def is_decided(self) -> bool:
-        """True if significantly more answers changed in one direction (McNemar's test at 1 %)."""
+        """True if significantly more answers changed in one direction than in the other (McNemar's test at 1 %)."""
         both = self.to_yes + self.to_no
         return both > 0 and (self.to_yes - self.to_no) ** 2 / both > _CHI_SQUARE_99
 

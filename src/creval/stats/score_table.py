@@ -166,9 +166,10 @@ def add_composite(schema: ScoreSchema, values: Floats) -> Floats:
 
 @dataclass(frozen=True)
 class SubScoreTable:
-    """Sums, counts and probe counts of samples' parts, by group; axes model, sample, group, metric.
+    """Scores of samples' parts, by group; axes model, sample, group, metric.
 
-    Its samples are those that have parts: `samples` has their positions in the table.
+    `sums` are sums of scores over a sample's parts in a group, and `counts` the numbers of parts with a score. `scored`
+    and `total` count probes. Only samples with parts are included: `samples` has their positions in the table.
     """
 
     samples: Integers

@@ -343,7 +343,10 @@ def _append_set(values: NDArray[Any], models: NDArray[Any]) -> NDArray[Any]:
 
 
 def _count_by_group(table: ScoreTable, level: Level, what: str) -> Integers:
-    """Count by group: probes (`scored`, `total`) or clusters with values (`there`). The composite has the sum."""
+    """Count by group: probes (`scored`, `total`) or clusters with values (`there`).
+
+    A composite has its metrics' sum.
+    """
     if level.difference_of is not None:
         of, *two = level.difference_of
         finer = table.schema.find_level(of)

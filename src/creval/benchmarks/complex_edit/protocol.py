@@ -1,10 +1,10 @@
 """Complex-Edit: instructions of controlled complexity, rated from 0 to 10 (arXiv 2504.13143).
 
-IF and IP are rated in one call with reasoning that shows source, edit and instruction. PQ is rated from the edit alone,
-without reasoning. Each score is the mean of K measurements (`--repeat K`, 20 in the paper). O = (IF + IP + PQ) / 3 is
-reported for each complexity C1 .. C8, and as the difference C8 - C1. Operations and their categories group the samples
-of C1, whose instructions have exactly one operation. The variant with token probabilities asks a
-yes/no question for each score, which is 10 * P(yes) / (P(yes) + P(no)).
+IF and IP are rated in one call, with reasoning. The judge sees source, edit and instruction. PQ is rated in a second
+call, without reasoning. In this call, the judge sees the edit alone. Each score is the mean of K measurements
+(`--repeat K`, 20 in the paper). O = (IF + IP + PQ) / 3 is reported for each complexity C1 .. C8, and as the difference
+C8 - C1. Operations and their categories group the samples of C1, whose instructions have exactly one operation. The
+variant with token probabilities asks a yes/no question for each score, which is 10 * P(yes) / (P(yes) + P(no)).
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ class ComplexEdit(Protocol):
 
 
 class ComplexEditProbability(ComplexEdit):
-    """The same scores from the probability of "yes" (`--logprobs`), without rubrics."""
+    """The scores of `ComplexEdit`, from the probability of "yes" (`--logprobs`), without rubrics."""
 
     name = "complex-edit-probability"
     answer_scale = "yes/no"

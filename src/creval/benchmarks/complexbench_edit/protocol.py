@@ -140,7 +140,7 @@ class ComplexBenchEdit(Protocol):
 
 
 class ComplexBenchEditAllBoxes(ComplexBenchEdit):
-    """The same scores, with consistency outside the objects' boxes in the source and in the edit (equation 9)."""
+    """`ComplexBenchEdit` with consistency outside the objects' boxes in the source and in the edit (equation 9)."""
 
     name = "complexbench-edit-all-boxes"
     suffix = "_all"

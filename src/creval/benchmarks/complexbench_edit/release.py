@@ -92,7 +92,7 @@ SOURCE = ReleaseSource(
 
 
 def find_complexbench_folder(path: Path) -> Path | None:
-    """Return the folder that contains the subsets' instructions, which is `path` or its parent, or None."""
+    """Return `path` or its parent, whichever contains the subsets' instructions. None if neither does."""
     for folder in (path, path.parent):
         if any(_instructions_file(folder, subset) for subset in ALL_SUBSETS):
             return folder

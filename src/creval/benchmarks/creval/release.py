@@ -55,7 +55,7 @@ SOURCE = ReleaseSource(
 
 
 def find_creval_folder(path: Path) -> Path | None:
-    """Return the folder with `instruction.json` and the questions, which is `path` or inside it, or None."""
+    """Return `path` or a folder in it, whichever has `instruction.json` and the questions. None if neither has."""
     for folder in (path, path / "bench", path / "CREval" / "bench"):
         if (folder / "instruction.json").is_file() and _question_folder(folder) is not None:
             return folder

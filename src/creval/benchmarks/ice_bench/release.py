@@ -63,7 +63,7 @@ SOURCE = ReleaseSource(
 
 
 def find_ice_bench_folder(path: Path) -> Path | None:
-    """Return the folder with the items, which is `path` or inside it, or None."""
+    """Return `path` or a folder in it, whichever has the file of items. None if neither has."""
     for folder in (path, *(path / name for name in ITEMS_FOLDERS)):
         if (folder / ITEMS_FILE).is_file() and _has_items(folder / ITEMS_FILE):
             return folder
@@ -174,7 +174,7 @@ class _ItemParser(NamedTuple):
         self.findings.add(rule, self.where, f"{note}; left out", item[:200])
 
     def _resolve_image(self, identity: str, what: str, given: object) -> Path | None:
-        """Return the path of an image, even if the file does not exist. None if it is empty or outside."""
+        """Return the path of an image, even if the file does not exist. None if it has no name or is outside."""
         name = clean_image_name(given)
         if not name:
             return None

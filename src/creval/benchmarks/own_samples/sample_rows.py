@@ -180,7 +180,7 @@ def _parse_step(entry: object, position: int) -> InstructionStep:
     if not fields["text"]:
         raise ValueError("a step has no text")
     if not isinstance(needs, Sequence) or not all(type(step) is int and 1 <= step <= position for step in needs):
-        raise ValueError("a step's `needs` must be the numbers, from 1, of earlier steps")
+        raise ValueError("a step's `needs` must be numbers of earlier steps, counted from 1")
     return InstructionStep(
         **fields, needs=tuple(step - 1 for step in needs), boxes=tuple(_iter_boxes(entry.get("boxes")))
     )

@@ -68,9 +68,11 @@ _VIDEO_EDITORS = frozenset({"ChronoEditPipeline"})
 class CallSignature:
     """The parameters of a pipeline.
 
-    Users may set `settable` parameters and must set `required` ones. `image_parameter` is the parameter of the source,
-    or empty. `supports_references`: the pipeline takes references together with the source.
-    `supports_batches`: it takes several requests per call.
+    - `settable`: the parameters that users may set.
+    - `required`: the parameters that users must set.
+    - `image_parameter`: the parameter of the source, or empty.
+    - `supports_references`: the pipeline takes references together with the source.
+    - `supports_batches`: one call takes several requests.
     """
 
     class_name: str
