@@ -4,8 +4,8 @@ BIN := .venv/bin
 OLDEST_PYTHON ?= python3.10
 NEWEST_PYTHON ?= python3.13
 # What needs neither a browser nor heavy packages, and takes little time. Other packages are tested by `make test`.
-CORE_TESTS := $(addprefix tests/,analysis api benchmarks building calls cli core downloads editors judges judging metrics \
-	parsing prompts providers stats store testing web test_import.py test_layers.py test_miniature.py)
+CORE_TESTS := $(addprefix tests/,analysis benchmarks building calls cli core downloads editors judges judging metrics \
+	parsing prompts providers stats store testing web/common web/review test_import.py test_layers.py test_miniature.py)
 LOWEST_TESTS := tests/core tests/cli tests/store tests/providers tests/judges/test_chat.py tests/judges/test_judge_spec.py \
 	tests/web/common tests/web/review tests/e2e/test_commands.py tests/e2e/test_proxy.py
 

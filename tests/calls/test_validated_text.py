@@ -101,5 +101,5 @@ def test_a_prompt_of_ones_own_needs_its_places(tmp_path: Path) -> None:
     (tmp_path / "complexedit_simplify.md").write_text("Shorter: {{instruction}} {{format}}")
     assert load_prompt_with_places("complexedit_simplify", str(tmp_path), "instruction").text[:7] == "Shorter"
     (tmp_path / "complexedit_simplify.md").write_text("Shorter. {{format}}")
-    with pytest.raises(CrevalError, match=r"complexedit_simplify\.md.* needs \{\{instruction\}\}"):
+    with pytest.raises(CrevalError, match=r"complexedit_simplify\.md.* needs the placeholder \{\{instruction\}\}"):
         load_prompt_with_places("complexedit_simplify", str(tmp_path), "instruction")

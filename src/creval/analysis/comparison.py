@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 class QuestionGap:
     """A question on which two models have different results, and the model with the better one (`winner`).
 
-    `answers` are those of all judges and repeats about each model's edit. `values` has one
-    value for each model, reduced from these answers.
+    `answers` are those of all judges and repeats about each model's edit. `values` has one value for each model,
+    reduced from these answers.
     """
 
     question: Question

@@ -88,8 +88,8 @@ def measure_images(
 ) -> MeasuredEdit:
     """Measure one image, or two: a source and its edit. A mask is white in the region to edit.
 
-    `captions` has the keys `source` and `target`, `texts` the keys `wanted` (text that must be in
-    the edit) and `removed` (text that must not).
+    `captions` has the keys `source` and `target`, `texts` the keys `wanted` (text that must be in the edit)
+    and `removed` (text that must not).
     """
     if not 1 <= len(images) <= 2:
         raise CrevalError("give one image, or two: a source and its edit.")

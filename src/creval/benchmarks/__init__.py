@@ -35,7 +35,7 @@ def get_protocol(name: str) -> Protocol:
 
 
 def protocol_of_run(manifest: Mapping[str, Any]) -> Protocol:
-    """Return the protocol of a run, for the metrics of its dataset's questions."""
+    """Return the protocol of a run, adapted to the metrics of the run's questions."""
     return get_protocol(manifest["protocol"]).for_metrics(manifest.get("question_metrics", ()))
 
 
@@ -88,10 +88,10 @@ def open_benchmark(path: str | Path, protocol: str | Protocol | None = None) -> 
                 title = read_title(dataset.root) or dataset.title
                 return Benchmark(replace(dataset, issues=found, title=title), own.for_metrics(dataset.metrics))
     raise CrevalError(
-        f"{path} is not a benchmark that creval knows. A CREval release contains "
-        "bench/instruction.json and bench/questions_all; Complex-Edit Parquet files with the "
-        "columns image and edit; ComplexBench-Edit data/instructions; ICE-Bench "
-        "dataset/data.jsonl; a folder of your own samples.csv or samples.jsonl. `creval bench` lists the formats. "
+        f"{path} is not a benchmark that creval knows. creval reads CREval (bench/instruction.json and "
+        "bench/questions_all), Complex-Edit (Parquet files with the columns image and edit), ComplexBench-Edit "
+        "(data/instructions), ICE-Bench (dataset/data.jsonl) and your own samples (samples.csv or samples.jsonl). "
+        "`creval bench` lists the formats. "
         "To create a folder from your own images, use `creval init samples`."
     )
 

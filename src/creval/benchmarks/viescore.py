@@ -1,4 +1,4 @@
-"""VIEScore (arXiv 2312.14867) and EditScore (arXiv 2509.23909): four scores, for any dataset.
+"""VIEScore (arXiv 2312.14867) and EditScore (arXiv 2509.23909): three scores from four ratings, for any dataset.
 
 - SC = min(instruction following, preservation of the rest), rated from source and edit
 - PQ = min(naturalness, absence of artefacts), rated from the edit alone
@@ -38,7 +38,7 @@ SCHEMA = ScoreSchema(
 
 
 class VIEScore(Protocol):
-    """Four scores of an edit, rated by a multimodal model."""
+    """Three scores from four ratings of an edit by a multimodal model."""
 
     name = "viescore"
     schema = SCHEMA
@@ -62,7 +62,7 @@ class VIEScore(Protocol):
     def score(
         self, sample: Sample, probes: Sequence[Probe], values: Mapping[str, float | None], *, strict: bool = False
     ) -> dict[str, Score]:
-        """Return the scores of a sample. If a question is unanswered, its metric and O have no value."""
+        """Return the scores of a sample. If a question is unanswered, the question's metric and O have no value."""
         found: dict[str, Score] = {}
         for metric in ("SC", "PQ"):
             given = [values.get(probe.id) for probe in probes if probe.metric == metric]

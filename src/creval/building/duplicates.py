@@ -78,7 +78,7 @@ class Duplicate(NamedTuple):
 class DuplicateReport:
     """Duplicates among images. `skipped`: names of the images that the build leaves out.
 
-    `hashes`: hashes of all images.
+    `hashes` contains the hashes of all images.
     """
 
     found: tuple[Duplicate, ...] = ()
@@ -115,7 +115,10 @@ class ImageHash(NamedTuple):
 
 
 class HashFile:
-    """Hashes of the images of a build, in the file `hashes.json` of its folder, so that resuming does not open them."""
+    """Hashes of a build's images, in its folder's file `hashes.json`.
+
+    A resumed build need not open the images again.
+    """
 
     def __init__(self, folder: Path) -> None:
         self.path = folder / HASH_FILE
@@ -163,7 +166,7 @@ def _parse_hashes(text: str) -> tuple[int, ...]:
 def check_duplicates(
     images: Mapping[str, Path], mode: str = KEEP, existing: Collection[str] = (), folder: Path | None = None
 ) -> DuplicateReport:
-    """Return the duplicates among `images`, which are files by name.
+    """Return the duplicates among images. `images` has the files by name.
 
     In each group of duplicates, one image counts as the original: an image that the benchmark already has (`existing`),
     otherwise the first by name. With `SKIP`, the other images of the group are left out unless they are `existing`.
@@ -336,10 +339,7 @@ def _is_same(path: Path, part: Part, other: Path) -> bool:
 
 
 def _align(image: Image.Image, part: Part, wanted: NDArray[np.float64]) -> Part:
-    """Move the sides of a part so that its mean difference from the `wanted` pixels becomes minimal.
-
-    Return that part.
-    """
+    """Return the part of an image, near the given part, that is most similar to the `wanted` pixels."""
 
     def distance(one: Part) -> float:
         return float(np.abs(_scaled(image, one, _COMPARED_SIDE) - wanted).mean())

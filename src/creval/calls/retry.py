@@ -94,7 +94,7 @@ class Usage(NamedTuple):
 
 @dataclass(frozen=True)
 class CompletedCall(Generic[A]):
-    """Response of a call, its cost over all attempts (None if unknown), its latency, and the number of the attempt."""
+    """Response of a call, cost of all attempts (None if unknown), latency, and the number of the answered attempt."""
 
     response: A
     cost: float | None
@@ -141,7 +141,7 @@ class RetryingCaller(ABC, Generic[R, A]):
         """Return the reported usage of a response."""
 
     async def call(self, request: R) -> CompletedCall[A]:
-        """Return the answer.
+        """Make the call, with retries, and return its response.
 
         Raises `CallError` if all attempts failed, and `CallStoppedError` if the call was not made.
         """
@@ -205,7 +205,7 @@ class RetryingCaller(ABC, Generic[R, A]):
     def _check_reachable(self, error: CallError) -> None:
         """Raise `ProviderUnusable` after several failed connections if the server was never reached.
 
-        Probably its address is wrong, or it is not running.
+        Probably the server's address is wrong, or the server is not running.
         """
         if self._has_succeeded or error.kind != "no connection":
             return

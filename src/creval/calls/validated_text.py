@@ -95,7 +95,7 @@ def load_prompt_with_places(name: str, folder: str | None, *required_places: str
     prompt = load_prompt(name, folder)
     for place in required_places:
         if place not in prompt.placeholders:
-            raise CrevalError(f"{folder}/{name}.md: the prompt {name!r} needs {{{{{place}}}}}.")
+            raise CrevalError(f"{folder}/{name}.md: the prompt {name!r} needs the placeholder {{{{{place}}}}}.")
     return prompt
 
 

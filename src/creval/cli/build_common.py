@@ -35,8 +35,10 @@ class BuildFlags:
     """Options that all build commands share."""
 
     name: Annotated[str, typer.Option(metavar="NAME", help="The benchmark's title; by default the folder's name.")] = ""
-    limit: Annotated[int | None, typer.Option(min=1, help="Only N images or rows.")] = None
-    concurrency: Annotated[int, typer.Option(min=1, max=4096, help="Images in progress at once.")] = 16
+    limit: Annotated[int | None, typer.Option(min=1, help="Use only N images, or rows of a table.")] = None
+    concurrency: Annotated[
+        int, typer.Option(min=1, max=4096, help="Number of images that are processed at a time.")
+    ] = 16
     retries: Annotated[int, typer.Option(min=0, help="Request texts that break a rule again, up to N times.")] = 2
     attempts: options.Attempts = 12
     timeout: options.Timeout = 300.0

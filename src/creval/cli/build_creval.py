@@ -27,7 +27,11 @@ def creval(
         str, options.spec("judges", "Model that answers on the source alone; by default the writer.")
     ] = "",
     dimension: Annotated[
-        str, typer.Option(metavar="NAME|balanced|fitting", help="fitting: the writer chooses for each image.")
+        str,
+        typer.Option(
+            metavar="NAME|balanced|fitting",
+            help="Dimension of the samples. balanced: all equally often; fitting: the writer chooses.",
+        ),
     ] = "balanced",
     instructions: Annotated[
         str | None, typer.Option(metavar="FILE", help="Your own instructions by image: CSV, JSON or JSONL.")

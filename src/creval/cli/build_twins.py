@@ -21,7 +21,9 @@ def twins(
     set_: Annotated[
         list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Parameter of the editor; repeatable.")
     ] = None,
-    image_price: Annotated[float | None, typer.Option(metavar="USD", min=0, help="US dollars per image.")] = None,
+    image_price: Annotated[
+        float | None, typer.Option(metavar="USD", min=0, help="Price in US dollars per image.")
+    ] = None,
     image_concurrency: Annotated[int, typer.Option(min=1, max=1024, help="Concurrent images.")] = 4,
     editor_key_env: Annotated[
         str | None, typer.Option(metavar="NAME", help="Environment variable with the editor's API key.")

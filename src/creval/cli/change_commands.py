@@ -35,6 +35,8 @@ def remove(
     if not yes:
         count = run_changes.count_replies(run, model)
         if not sys.stdin.isatty():
-            raise CrevalError(f"{count:,} replies about {model!r} would be deleted from {run}: add --yes.")
+            raise CrevalError(
+                f"{count:,} replies about {model!r} would be deleted from {run}. Add --yes to delete them."
+            )
         typer.confirm(f"Delete {model} and {count:,} replies about it from {run}?", abort=True, err=True)
     console.print_output(run_changes.remove(run, model).output, json)

@@ -55,7 +55,7 @@ def edit(
     timeout: Annotated[float, typer.Option(min=0.1, help="Timeout of an image in seconds.")] = 600.0,
     rpm: options.Rpm = None,
     prompts: options.Prompts = None,
-    price: Annotated[float | None, typer.Option(metavar="USD", min=0, help="US dollars per image.")] = None,
+    price: Annotated[float | None, typer.Option(metavar="USD", min=0, help="Price in US dollars per image.")] = None,
     token_price: Annotated[
         str | None,
         typer.Option(metavar="IN,OUT", help="Price of the judge and the reasoner in US dollars per million tokens."),

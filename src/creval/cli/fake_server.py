@@ -15,7 +15,9 @@ if TYPE_CHECKING:
 def fake_server(
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 selects a free one.")] = 8099,
     latency: Annotated[float, typer.Option(min=0, help="Milliseconds before a reply.")] = 0.0,
-    faults: Annotated[float, typer.Option(min=0, max=1, help="Share of faulty replies, of all kinds.")] = 0.0,
+    faults: Annotated[
+        float, typer.Option(min=0, max=1, help="Share of faulty replies. All kinds of faults occur.")
+    ] = 0.0,
     never: Annotated[str, typer.Option(metavar="WORDS", help="Never answer questions that contain these words.")] = "",
     declines: Annotated[
         float, typer.Option(min=0, max=1, help="Share of images for which the server declines to write texts.")
@@ -23,7 +25,7 @@ def fake_server(
     stall: Annotated[float, typer.Option(min=0, help="Seconds that a hanging reply takes.")] = 600.0,
     seed: Annotated[int, typer.Option(min=0, help="Seed of answers and faults.")] = 0,
 ) -> None:
-    """Serve random answers and texts (OpenAI-compatible) and marked edits (all remote editors), for rehearsals."""
+    """Imitate judges, text models and remote editors, for rehearsals: random answers and texts, marked edits."""
     import asyncio
 
     from creval.core.errors import CrevalError

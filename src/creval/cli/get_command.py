@@ -13,7 +13,7 @@ def get(
     benchmark: Annotated[
         str | None, typer.Argument(metavar="[BENCHMARK]", help="Name of a benchmark, such as creval or ice-bench.")
     ] = None,
-    out: Annotated[str | None, typer.Option(metavar="DIR", help="The folder to write.")] = None,
+    out: Annotated[str | None, typer.Option(metavar="DIR", help="The folder to download into.")] = None,
     revision: Annotated[
         str | None, typer.Option(metavar="COMMIT|BRANCH", help="Version to download; by default the newest.")
     ] = None,

@@ -33,7 +33,10 @@ def judge(
         str | None, options.spec("protocols", "Use the questions of another protocol: viescore ...", "NAME")
     ] = None,
     ask: Annotated[
-        str, typer.Option(metavar="question|metric|sample", help="Which questions share a call.")
+        str,
+        typer.Option(
+            metavar="question|metric|sample", help="Questions per call: one, those of a metric, or those of a sample."
+        ),
     ] = "metric",
     repeat: Annotated[int, typer.Option(min=1, help="Ask every question K times.")] = 1,
     limit: Annotated[int | None, typer.Option(min=1, help="Only N samples, balanced over dimensions.")] = None,

@@ -64,7 +64,8 @@ Weights = Annotated[
 ]
 Models = Annotated[str | None, typer.Option(metavar="A,B", help="Only these models, joined by commas.")]
 Groups = Annotated[
-    str | None, typer.Option(metavar="open=A,B,closed=C", help="Groups of models: their means, gaps and best models.")
+    str | None,
+    typer.Option(metavar="open=A,B,closed=C", help="Show the means, gaps and best models of these groups of models."),
 ]
 Missing = Annotated[
     str | None,
@@ -82,7 +83,7 @@ Margin = Annotated[
     float,
     typer.Option(metavar="POINTS", help="With --until-decided: models that differ by at most this count as equal."),
 ]
-Scale = Annotated[str | None, typer.Option(metavar="1-5", help="Scale of ratings without their own scale.")]
+Scale = Annotated[str | None, typer.Option(metavar="1-5", help="Scale of ratings that do not state one.")]
 Seed = Annotated[int, typer.Option(min=0, help="Seed of the bootstrap.")]
 Host = Annotated[
     str,
@@ -99,7 +100,9 @@ Rpm = Annotated[float | None, typer.Option(min=0.01, help="Limit of requests per
 Tpm = Annotated[float | None, typer.Option(min=1, help="Limit of tokens per minute.")]
 ImageFit = Annotated[str, typer.Option(metavar="provider|original|PIXELS", help="Size of the images that are sent.")]
 Prompts = Annotated[str | None, typer.Option(metavar="DIR", help="Folder of your own prompts (creval prompts).")]
-Price = Annotated[str | None, typer.Option(metavar="IN,OUT", help="US dollars per million tokens.")]
+Price = Annotated[
+    str | None, typer.Option(metavar="IN,OUT", help="Price in US dollars per million input and output tokens.")
+]
 KeyEnv = Annotated[str | None, typer.Option(metavar="NAME", help="Environment variable with the API key.")]
 KeepOld = Annotated[
     bool,

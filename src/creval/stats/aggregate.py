@@ -26,8 +26,8 @@ def aggregate(table: ScoreTable, strata: Sequence[Integers], counts: Floats) -> 
     """Return the values of each level, with samples weighted by `counts` (axes draw, sample).
 
     The result has, for each level, the axes draw, group, model, column: the metrics and the composite. A group has
-    no value (NaN) for a model that supports none of its samples; if it supports any of
-    them, its unsupported samples count, too.
+    no value (NaN) for a model that supports none of its samples; if it supports any of them,
+    its unsupported samples count, too.
     """
     here = ~np.isnan(table.values)
     sums = _stratum_sums(np.where(here, table.values, 0.0), strata, counts)

@@ -16,7 +16,7 @@ QUESTIONS = (BEST, RANKING)
 
 @dataclass(frozen=True)
 class StoppingRule:
-    """Question to decide, the risk `alpha` of a wrong decision, and the `margin` in points. Closer models are tied."""
+    """Question to decide, the risk `alpha` of a wrong decision, and the `margin` in points of a tie."""
 
     question: str = BEST
     alpha: float = 0.05
@@ -37,18 +37,18 @@ class Elimination:
     answers are still needed; `settled` are the finished runs; `beaten` are the models that were significantly worse
     than another when they were dropped. `bounds` are the differences of each pair when both models were last active.
 
-    `best`: a model is dropped when another is significantly better. A set of models is dropped when every model that
-    stays is significantly not worse by the margin than any of the set. The last model is the best. With K active
-    models, each side of each pair has the risk alpha / (K (K - 1)), which bounds the risk of dropping one of two equal
-    models. Only comparisons with the true best model can eliminate it. Whatever the fixed order in which the other
-    models are dropped, these risks add up to alpha (1/2 + 1/6 + ... + 1 / (K (K - 1))) < alpha.
+    Question `best`: a model is dropped when another is significantly better. A set of models is dropped when every
+    model that stays is significantly not worse by the margin than any of the set. The last model is the best. With K
+    active models, each side of each pair has the risk alpha / (K (K - 1)), which bounds the risk of dropping one of two
+    equal models. Only comparisons with the true best model can eliminate it. Whatever the fixed order in which the
+    other models are dropped, these risks add up to alpha (1/2 + 1/6 + ... + 1 / (K (K - 1))) < alpha.
 
-    `ranking`: a pair is settled when its order is significant, or when the two significantly differ by less than the
-    margin. A model is dropped when all its pairs are settled. Alpha is divided among all pairs, and stays so to the
+    Question `ranking`: a pair is settled when its order is significant, or when it significantly differs by less than
+    the margin. A model is dropped when all its pairs are settled. Alpha is divided among all pairs, and stays so to the
     end.
 
     With a margin, the claim is about all samples of the benchmark, drawn without replacement. Without a margin, it is
-    about the population of such samples: on exactly these samples, the last one would settle every tie.
+    about the population of such samples: on exactly these samples, the last sample would settle every tie.
     """
 
     def __init__(

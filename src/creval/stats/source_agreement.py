@@ -91,7 +91,7 @@ class ScoreSource:
 class ReversedPair:
     """Two models in opposite order in two sources.
 
-    `better` and `worse` are named by the first source. `differences` has better minus worse in each source.
+    `better` is the better model in the first source. `differences` has `better` minus `worse` in each source.
     """
 
     better: str

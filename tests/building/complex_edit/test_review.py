@@ -95,7 +95,7 @@ def test_broken_rows_are_not_shown(built: Path, broken: str) -> None:
     review = ComplexEditReview(built)
     assert len(review.groups()) == 2
     (built / "built" / "0001.json").write_text(broken)
-    with pytest.raises(CrevalError, match="no longer a row that creval can read"):
+    with pytest.raises(CrevalError, match="no longer contains a row that creval can read"):
         review.group("0001")
 
 

@@ -131,9 +131,7 @@ def test_agreement_and_disagreements(bench: Path) -> None:
 
 def test_the_command_prints_them(bench: Path) -> None:
     open_review(bench, "ann").decide("cat", "IF/Q1", ACCEPTED, {})
-    assert "was reviewed by only ann under a name. Use creval review --as NAME." in wrong(
-        "review", bench, "--agreement"
-    )
+    assert "has only ann. Use creval review --as NAME." in wrong("review", bench, "--agreement")
     open_review(bench, "ben").decide("cat", "IF/Q1", DROPPED, {})
     printed = " ".join(right("review", bench, "--agreement").split())
     assert "ann (1) and ben (1) decided 1 item together, and differ in 1." in printed

@@ -40,7 +40,7 @@ class CREval(Protocol):
     ) -> dict[str, Score]:
         """Return the scores of a sample.
 
-        `strict`: an unanswered question counts as wrong, and references are used as released, without repairs.
+        With `strict`, an unanswered question counts as wrong, and references are used as released, without repairs.
         """
         return self.weighted_shares(probes, values, strict=strict)
 

@@ -57,7 +57,10 @@ def reference_names(entry: Mapping[str, Any]) -> list[object]:
 
 
 def resolve_image_path(folder: Path, given: object) -> Path | None:
-    """Return the path of an image name in an item, even if it does not exist. None if it is empty or outside."""
+    """Return the path of an image named in an item, even if no such file exists.
+
+    None if the name is empty, or if the path is outside the benchmark.
+    """
     name = clean_image_name(given)
     if not name:
         return None

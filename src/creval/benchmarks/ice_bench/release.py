@@ -174,7 +174,7 @@ class _ItemParser(NamedTuple):
         self.findings.add(rule, self.where, f"{note}; left out", item[:200])
 
     def _resolve_image(self, identity: str, what: str, given: object) -> Path | None:
-        """Return the path of an image, even if the file does not exist. None if it is empty or outside."""
+        """Return the path of an image, even if the file does not exist. None if it has no name or is outside."""
         name = clean_image_name(given)
         if not name:
             return None

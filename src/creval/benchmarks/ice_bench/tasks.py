@@ -90,7 +90,7 @@ class Task(NamedTuple):
 
     @property
     def has_source(self) -> bool:
-        """True if samples have a source image, to edit or as a control."""
+        """True if samples have a source image, which is to be edited or is a control image."""
         return "Creating" not in self.group
 
     @property

@@ -45,7 +45,9 @@ async def write_target_caption(
     def read(text: str) -> str:
         found = _read_valid(text)
         if match := _ABOUT_EDITING.search(found):
-            raise InvalidReplyError(f"subject: it speaks of the editing (“{match[0]}”), not of what is seen")
+            raise InvalidReplyError(
+                f"subject: it speaks of the editing (“{match[0]}”), but must describe only what is seen"
+            )
         if " ".join(found.casefold().split()) == " ".join(caption.casefold().split()):
             raise InvalidReplyError("no change: it is the description of the picture before the edit")
         return found

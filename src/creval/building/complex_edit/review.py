@@ -95,7 +95,7 @@ def _load_row(rows: Mapping[str, Path], identity: str) -> tuple[Path, dict[str, 
     path = rows[require_known("row", identity, rows)]
     content = _read_row(path)
     if content is None:
-        raise CrevalError(f"{path} is no longer a row that creval can read.")
+        raise CrevalError(f"{path} no longer contains a row that creval can read.")
     return path, content
 
 

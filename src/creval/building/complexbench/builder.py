@@ -125,9 +125,9 @@ class ComplexBenchBuilder(Builder[dict[str, Any]]):
         return {**super().record(result), "not_kept": self.unsuitable_images}
 
     def save(self, result: GenerationResult[dict[str, Any]]) -> None:
-        """Add the new samples to the files.
+        """Add the new samples to the benchmark's files.
 
-        These are read again, because people may have changed them during the build.
+        The files are read again before, because people may have changed them during the build.
         """
         result.left_out |= self._lost
         for identity in list(result.results):

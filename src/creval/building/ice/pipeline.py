@@ -127,7 +127,7 @@ async def _write_text(
 
 def _about_editing(text: str) -> str:
     match = _ABOUT_EDITING.search(text)
-    return f"it speaks of the editing (“{match[0]}”), not of what is seen" if match else ""
+    return f"it speaks of the editing (“{match[0]}”), but must describe only what is seen" if match else ""
 
 
 def _describe_images(shown: Mapping[str, Path]) -> str:

@@ -48,7 +48,10 @@ _KINDS = {
 
 
 class IceReview(JsonReview[IceItems]):
-    """Review of an ICE-Bench benchmark. Each benchmark item is a group of the review, with one review item per text."""
+    """Review of ICE-Bench items.
+
+    Each of them is a group of the review, and each of its texts is an item to decide about.
+    """
 
     title = "ICE-Bench: instructions and descriptions"
 

@@ -20,7 +20,7 @@ _SOURCE_TYPES = {"real": "Real Image", "generated": "Generated Image"}
 def save_items(folder: Path, result: GenerationResult[ItemDraft], source_types: Mapping[str, str]) -> IceItems:
     """Save new items and source types, and return all items of the benchmark.
 
-    A text for an item that people have changed since the build started is not saved.
+    New texts are not saved for items that people have changed since the build started.
     """
     places = _copy_new_images(folder, result)
     with file_lock(folder):

@@ -129,8 +129,10 @@ def compare_reviewers(votes: Votes) -> ReviewComparison:
     }
     reviewers = sorted({name for given in named.values() for name in given})
     if len(reviewers) < 2:
-        who = f"only {reviewers[0]}" if reviewers else "nobody"
-        raise CrevalError(f"{votes.path.parent} was reviewed by {who} under a name. Use creval review --as NAME.")
+        who = f"only {reviewers[0]}" if reviewers else "none"
+        raise CrevalError(
+            f"at least two named reviewers are needed, but {votes.path.parent} has {who}. Use creval review --as NAME."
+        )
     items, rows, differ, other_text = [], [], [], 0
     for (group, item), given in sorted(named.items()):
         if len(given) > 1 and len({vote.text for vote in given.values()}) > 1:

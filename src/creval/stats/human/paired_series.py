@@ -164,7 +164,7 @@ def correlate_series(series: Sequence[PairedSeries], resamples: ClusterResamples
 
 
 def _distinct_values(series: PairedSeries, counts: Floats) -> tuple[Floats, Floats, Floats]:
-    """Return the distinct pairs of values, and their counts in the data and in each draw. Ratings have few pairs."""
+    """Return the distinct pairs of values, and their counts in the data and in each draw. For ratings they are few."""
     counts = np.concatenate([np.ones((1, counts.shape[1])), counts])
     pairs, place = np.unique([series.people, series.scores], axis=1, return_inverse=True)
     return pairs[0], pairs[1], sum_columns(counts, place.reshape(-1))

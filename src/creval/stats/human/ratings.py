@@ -18,9 +18,9 @@ from creval.stats.score_table import Floats, Integers, ScoreTable
 class MetricScores:
     """Automatic scores: `values` has the axes metric, model, sample; NaN is a missing score.
 
-    Ratings are compared with the metric of the same name, otherwise with all metrics or with `main_metrics`, if given.
-    `main_metric` is the weighted mean of the metrics in `weights`. `clusters` has the cluster of each sample. Samples
-    of one image are in one cluster.
+    Ratings are compared with the metric of the same name, otherwise with `main_metrics` or, without these, with all
+    metrics. `main_metric` is the weighted mean of the metrics in `weights`. `clusters` has the cluster of each sample.
+    Samples of one image are in one cluster.
     """
 
     metrics: tuple[str, ...]

@@ -93,7 +93,7 @@ def test_pairs_can_be_given_and_missing_ones_are_reported(tmp_path: Path) -> Non
     pairs.write_text("one two three\n")
     with pytest.raises(CrevalError, match="line 1: a person and a garment are needed"):
         import_images(tmp_path / "out", images, "viton-hd", pairs)
-    with pytest.raises(CrevalError, match="no folders `image` and `cloth`"):
+    with pytest.raises(CrevalError, match="must contain the folders `image` and `cloth`"):
         import_images(tmp_path / "out", tmp_path / "all", "viton-hd")
 
 

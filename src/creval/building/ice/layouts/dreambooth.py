@@ -1,6 +1,6 @@
 """DreamBooth's dataset: a folder of photographs for each subject.
 
-They become references for subject-driven creation.
+The photographs become references for the task of creating an image of the subject.
 """
 
 from __future__ import annotations
