@@ -69,7 +69,7 @@ def test_names() -> None:
     assert parse_strategy("reasoned").name == "reasoned"
     assert parse_strategy("best-of:1") == Strategy()
     for wrong in ("", "best-of", "best-of:0", "best-of:x", "best-of:2+best-of:3", "a,direct"):
-        with pytest.raises(CrevalError, match="none of direct"):
+        with pytest.raises(CrevalError, match="not one of direct"):
             parse_strategy(wrong)
 
 

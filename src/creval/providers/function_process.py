@@ -40,7 +40,7 @@ _EXIT_SECONDS = 2.0  # seconds that a process has to exit after SIGTERM
 
 
 class _Loaded(NamedTuple):
-    """The description of an imported function, sent by its process."""
+    """The description of a function, which the function's process sends after importing it."""
 
     signature: FunctionSignature
     digests: dict[str, str]
@@ -275,7 +275,10 @@ async def _serve_coroutine(function: Callable[..., Any], requests: IO[bytes], re
 
 
 def _receive(requests: IO[bytes], put: Callable[[Any], None]) -> None:
-    """Pass on requests. When standard input ends, exit the process even if the function is busy."""
+    """Pass requests from creval to `put`.
+
+    When the input ends, the process exits, even if the function is busy.
+    """
     with contextlib.suppress(EOFError, OSError, pickle.UnpicklingError):
         while True:
             put(pickle.load(requests))  # noqa: S301 (from creval)

@@ -171,7 +171,10 @@ class HttpEndpoint:
         return None
 
     def missing_model_error(self, status: int, error: ErrorBody, path: str) -> ProviderUnusable | None:
-        """Return the error if the model or the address does not exist, or None."""
+        """Return the error to raise if a response says that the model or the address does not exist.
+
+        Returns None for other responses.
+        """
         if status != 404 and not _NO_MODEL.search(error.searchable_text):
             return None
         reason = self.redact_line(error.message) or f"HTTP {status}"
@@ -181,7 +184,10 @@ class HttpEndpoint:
         )
 
     def missing_path_error(self, status: int, error: ErrorBody, path: str) -> ProviderUnusable | None:
-        """Return the error if the address does not exist because it lacks its usual end, such as `/v1`, or None."""
+        """Return the error to raise if the address does not exist and lacks its usual end, such as `/v1`.
+
+        Returns None for other responses.
+        """
         text = error.searchable_text
         if not self.usual_path or re.search("/v[0-9]", URL(self.url).path) or _NO_MODEL.search(text):
             return None

@@ -122,9 +122,9 @@ def find_cached_file(name: str, file: str = "config.json") -> Path | None:
 
 
 def check_hub_reachable(name: str, file: str = "config.json") -> bool:
-    """Return True if the hub can be reached, with a short timeout.
+    """Return True if the hub can be reached, and False if it cannot but the model is in the download cache.
 
-    Raises `CrevalError` if it cannot be reached and the model is not in the download cache.
+    Raises `CrevalError` if neither is the case. The check has a short timeout.
     """
     cached = find_cached_file(name, file) is not None
     hub = import_module("huggingface_hub")

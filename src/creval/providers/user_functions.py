@@ -126,7 +126,7 @@ class FunctionRunner(Protocol):
         """True if calls can be submitted."""
 
     def start(self) -> None:
-        """Start the runner, also again after a call was abandoned. This may take minutes."""
+        """Start the runner, which may take minutes. After a call was abandoned, it can be started again."""
 
     def submit(self, call: UserCall) -> asyncio.Future[Any]:
         """Start a call in the running event loop."""

@@ -54,7 +54,10 @@ def openai_tiles(name: str, base: int, tile: int) -> VisionSpec:
 
 
 def openai_patches(name: str, max_patches: int, side: int, factor: float) -> VisionSpec:
-    """Return the rule for OpenAI's 32-pixel patches: at most `max_patches`, with no side above `side`."""
+    """Return the rule for OpenAI's patches of 32 pixels.
+
+    Images are scaled down to at most `max_patches` patches and to sides of at most `side` pixels.
+    """
 
     def fit(width: int, height: int) -> tuple[int, int]:
         width, height = fit_within_square(side)(width, height)
@@ -72,7 +75,10 @@ def openai_patches(name: str, max_patches: int, side: int, factor: float) -> Vis
 
 
 def claude_patches(name: str, side: int, max_patches: int) -> VisionSpec:
-    """Return the rule for Anthropic's 28-pixel patches: at most `max_patches`, with no side above `side`."""
+    """Return the rule for Anthropic's patches of 28 pixels.
+
+    Images are scaled down to at most `max_patches` patches and to sides of at most `side` pixels.
+    """
 
     def tokens(width: int, height: int) -> int:
         return math.ceil(width / 28) * math.ceil(height / 28)

@@ -72,7 +72,7 @@ def describe_provenance(provenance: EditProvenance) -> str:
 
 
 def _format_expense(provenance: EditProvenance, no_cost: str = "unknown", no_time: str = "unknown") -> tuple[str, str]:
-    """Format the cost and the time per edit, or the given text for one that is not known."""
+    """Format the cost and the time per edit. `no_cost` and `no_time` are the texts for unknown ones."""
     cost, seconds = provenance.cost_per_edit, provenance.seconds_per_edit
     return (
         no_cost if cost is None else formatting.format_money(cost),

@@ -114,9 +114,10 @@ def _metric_leads(card: Scorecard, draws: Mapping[str, Floats], name: str) -> di
 
 
 def _supported_level(card: Scorecard) -> str:
-    """Return the level to average leads over, if models leave some samples unsupported, or an empty string.
+    """Return the level over whose groups leads are averaged, if models leave some samples unsupported.
 
-    Unsupported groups count 0 in the overall score, which says nothing about strengths.
+    Otherwise return an empty string. Unsupported groups count 0 in the overall score, which says nothing about
+    strengths.
     """
     return card.table.schema.find_level("overall").mean_of or "" if any(card.table.unsupported.values()) else ""
 

@@ -132,5 +132,5 @@ def _rich_text(cell: TableCell) -> Any:
 
 
 def as_table_cell(cell: str | TableCell) -> TableCell:
-    """Return a cell as a `TableCell`, also if it is given as plain text."""
+    """Return a cell as a `TableCell`. Plain text is converted."""
     return cell if isinstance(cell, TableCell) else TableCell(cell)

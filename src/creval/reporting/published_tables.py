@@ -108,7 +108,10 @@ def value_json(value: Any, found: PublishedScores) -> dict[str, Any]:
 
 
 def published_csv(found: PublishedScores, groups: SampleGroups, table: str) -> str:
-    """Return a CSV table of scores with a column `source`, followed by the published numbers."""
+    """Add the published numbers to a CSV table of scores, as further rows.
+
+    A new column `source` says for each row whether it is of this run or published.
+    """
     lines = list(csv.reader(io.StringIO(table)))
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")

@@ -14,7 +14,10 @@ from creval.store.run import VerdictRow, reduce_answers
 
 
 class AnswerSummary(NamedTuple):
-    """Summary of several answers: its text, its value or None, and how many of all answers agree with it."""
+    """Summary of several answers to one question.
+
+    `text` is the summary in words, and `value` its number or None. `agreeing` of the `total` answers agree with it.
+    """
 
     text: str
     value: float | None

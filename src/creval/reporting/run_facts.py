@@ -74,7 +74,7 @@ def _format_mapping(values: dict[str, Any]) -> str:
 
 
 def unanswered_tables(run: Run, models: Sequence[str], samples: Collection[str]) -> list[OutputTable]:
-    """Return tables of question statuses for these models and samples, and of reasons for missing answers."""
+    """Return tables about these models and samples: statuses of questions, and reasons for missing answers."""
     grids = []
     counts = {name: of for name, of in run.count_statuses(samples).items() if name in models}
     if counts:

@@ -28,7 +28,7 @@ def _markdown_cell(cell: TableCell) -> str:
 
 
 def _details(cell: TableCell) -> list[str]:
-    """Return the interval of a cell, then everything else in parentheses."""
+    """Return the details of a cell: the interval, followed by everything else in parentheses."""
     parts = [part.strip() for part in (cell.below, cell.beside) if part.strip()]
     return [part if part.endswith("]") else f"({part})" for part in parts]
 

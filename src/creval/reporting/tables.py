@@ -337,7 +337,7 @@ def csv_table(
 
 
 def _groups_by_model(card: Scorecard, model_groups: ModelGroups) -> dict[str, str]:
-    """Map each model to the name of its group of models, escaped for a file."""
+    """Map each model to the name of its group of models. The names are escaped for use in a file."""
     if not model_groups:
         return {}
     blocks = _model_blocks(card, model_groups)

@@ -214,7 +214,10 @@ def _file_bytes(connection: sqlite3.Connection) -> int:
 
 
 def _delete_oldest(connection: sqlite3.Connection, share: float, whose: str, names: Sequence[str]) -> int:
-    """Delete the oldest answers that make up this share of all bytes, at least one; return their number."""
+    """Delete the oldest answers, and return their number.
+
+    They make up this share of the bytes of all answers. At least one answer is deleted.
+    """
     excess = share * connection.execute(f"SELECT total({_ROW_BYTES}) FROM answers").fetchone()[0]
     doomed = []
     for key, size in connection.execute(

@@ -16,7 +16,10 @@ _MAX_SHOWN = 4  # changes listed in an error
 
 
 class ChangeChoice(NamedTuple):
-    """The choice after a code change: keep the older version's results, redo them, or (neither) stop with an error."""
+    """What to do after a change of code: keep the older version's results, or redo them.
+
+    If neither is chosen, a change is an error.
+    """
 
     keep_old: bool = False
     redo: bool = False
@@ -131,7 +134,10 @@ def continue_history(
 
 
 def find_changes(before: Fingerprint, now: Fingerprint) -> Iterator[str]:
-    """Yield descriptions of the differences between two states, for the facts that both contain."""
+    """Yield descriptions of the differences between two fingerprints.
+
+    Facts that only one of them contains are ignored.
+    """
     for name in sorted(before.keys() & now.keys()):
         old, new = before[name], now[name]
         if old == new:

@@ -252,7 +252,11 @@ def _parse_folder_argument(given: str | Path) -> tuple[str, Path]:
 
 
 def _samples_by_stem(samples: Sequence[Sample]) -> dict[str, str]:
-    """Return a mapping from file stems to samples: ids, and unique stems of sources."""
+    """Map file stems to sample ids.
+
+    The stems are the ids themselves and, if they belong to one sample only, the last parts of ids and the stems of
+    sources.
+    """
     sources: dict[str, set[str]] = {}
     for sample in samples:
         if sample.source is not None:
@@ -319,7 +323,7 @@ def _match_images(
 def _match_stem(
     stem: str, ids: Container[str], stems: Container[str], match_edit_file: EditFileMatcher | None
 ) -> EditFile:
-    """Return the edit for a file's path without suffix. Its sample may not exist."""
+    """Return the edit that a file's path without suffix stands for. Its sample need not be in the benchmark."""
     exact = EditFile(*parse_edit_filename(stem, ids))
     if exact.sample in ids:
         return exact

@@ -43,7 +43,7 @@ _LOCK_TIMEOUT = 30  # seconds
 
 @contextmanager
 def file_lock(folder: Path) -> Iterator[None]:
-    """Hold a folder's lock during a short read-modify-write of its files."""
+    """Hold a folder's lock while the block reads, changes and writes files of the folder."""
     held = acquire_lock(folder / _LOCK_FILE, _LOCK_TIMEOUT)
     try:
         yield

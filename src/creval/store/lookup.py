@@ -35,7 +35,7 @@ class ExplanationRow(NamedTuple):
 
 
 class RunLookup(Run):
-    """A run with fast lookup of single rows by indexes of the database."""
+    """A run with fast lookup of single rows, which uses the indexes of the database."""
 
     def all_edits(self) -> Iterator[Edit]:
         """Return all stored edits."""
@@ -64,7 +64,10 @@ class RunLookup(Run):
         return {EditKey(*key): self.resolve_image(Path(image)) for *key, image in rows}
 
     def verdicts_for(self, samples: Sequence[str], probes: Sequence[str] = ()) -> list[VerdictRow]:
-        """Return the verdicts on all edits of some samples, for these probes or for all, one per voice."""
+        """Return the verdicts on all edits of some samples, for these probes or for all.
+
+        There is one verdict for each edit, probe and voice.
+        """
         query = (
             f"SELECT {VERDICT_COLUMNS}, reply FROM edits CROSS JOIN verdicts ON edit = edits.id"
             f" JOIN voices ON voices.id = voice WHERE sample IN ({_placeholders(samples)})"

@@ -75,7 +75,10 @@ def read_stored_texts(folder: Path, variants: Sequence[str] = ("",)) -> StoredTe
 
 
 def read_reply_texts(folder: Path, variant: str = "") -> dict[str, str]:
-    """Return the text of each answered call in a folder, by the call's digest, for one variant. Takes no lock."""
+    """Return the text of each answered call in a folder, by the call's digest. Takes no lock.
+
+    Only calls of this variant are read.
+    """
     path = folder / DATABASE
     if not path.is_file() or not path.stat().st_size:
         return {}

@@ -147,7 +147,10 @@ class Run:
             self.close()
 
     def explaining_damage(self) -> AbstractContextManager[None]:
-        """Return a context that replaces an error by a description of the database's damage, if it is damaged."""
+        """Return a context manager for reading the run.
+
+        If its block fails because the database is damaged, the error describes the damage.
+        """
         return explained(self._connection, self.folder / DATABASE)
 
     @cached_property
@@ -226,7 +229,7 @@ class Run:
 
     @property
     def uses_probabilities(self) -> bool:
-        """True if values are probabilities, which are averaged."""
+        """True if answers are probabilities. Several answers are then averaged."""
         return bool(self.manifest.get("settings", {}).get("logprobs"))
 
     @cached_property
@@ -300,13 +303,13 @@ class Run:
     def _select(
         self, query: str, models: Container[str] | None, samples: Container[str] | None
     ) -> Iterator[tuple[Any, ...]]:
-        """Yield the rows with these models (column 1) and samples (column 2); None selects all."""
+        """Yield the rows of a query whose first two columns are one of these models and samples. None selects all."""
         for row in self._connection.execute(query):
             if (models is None or row[0] in models) and (samples is None or row[1] in samples):
                 yield row
 
     def image_metrics(self) -> list[str]:
-        """Return the names of the image metrics with values, including their models."""
+        """Return the names of the image metrics that have values. A name includes the model that the metric uses."""
         voices = voices_with_values(self._connection)
         return [name.removeprefix(METRIC_VOICE_PREFIX) for name in voices if name.startswith(METRIC_VOICE_PREFIX)]
 
@@ -331,7 +334,10 @@ class Run:
         return int(self._connection.execute(query).fetchone()[0])
 
     def missing_edits(self) -> list[MissingEdit]:
-        """Return the missing edits. Absent and impossible ones are skipped if another draw has an image."""
+        """Return the missing edits.
+
+        Edits that are absent or impossible are skipped if another draw of the same sample has an image.
+        """
         query = "SELECT DISTINCT system, sample FROM edits WHERE image IS NOT NULL"
         with_image = set(self._connection.execute(query))
         rows = self._connection.execute(
@@ -376,7 +382,11 @@ class Run:
         )
 
     def resolve_image(self, image: Path) -> Path:
-        """Return an image's path. A relative path may start at the working directory in which it was judged."""
+        """Return an image's path.
+
+        A relative path is also looked up in the folders of edits and their parents, because one of them may have been
+        the working directory when the image was judged.
+        """
         if image.is_absolute():
             return image
         for folder in map(Path, self.manifest.get("edits_folders", ())):
@@ -536,7 +546,10 @@ def _show_labels(connection: sqlite3.Connection, labels: Mapping[str, str]) -> N
 
 
 def reduce_answers(probe: Probe, answers: Sequence[float | None], use_mean: bool) -> float | None:
-    """Return one value for all answers to a probe, or None; with `use_mean` (for probabilities), their mean."""
+    """Return one value for all answers to a probe, or None if there is no value.
+
+    With `use_mean` (for probabilities), it is their mean.
+    """
     values = [value for value in answers if value is not None]
     if not values:
         return None

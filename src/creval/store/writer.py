@@ -204,7 +204,10 @@ class RunWriter:
         return found
 
     def reply_texts(self, variant: str = "", status: VerdictStatus = VerdictStatus.ANSWERED) -> dict[str, str]:
-        """Return the text of each call's last reply with this status, by the call's digest, for one variant."""
+        """Return the text of each call's last reply with this status, by the call's digest.
+
+        Only calls of this variant are read.
+        """
         query = (
             "SELECT digest, text FROM replies JOIN asks ON asks.id = ask"
             " JOIN voices ON voices.id = voice"

@@ -122,7 +122,10 @@ class FakeServer:
             self._in_flight -= 1
 
     def draw_fault(self, kinds: Sequence[str] = FAULT_KINDS) -> str:
-        """Return a kind of fault with the probability `fault_rate`, or an empty string. Count it."""
+        """Return a random kind of fault with the probability `fault_rate`, and count it.
+
+        Otherwise return an empty string.
+        """
         possible = [kind for kind in self.fault_kinds if kind in kinds]
         if self._rng.random() >= self.fault_rate or not possible:
             return ""

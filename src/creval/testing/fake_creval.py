@@ -66,7 +66,10 @@ def _format_weight(weight: float | None) -> str:
 
 
 def _format_question(number: int, question: WrittenQuestion, parts: Sequence[str]) -> str:
-    """Render a question from parts with one placeholder each. A part without a value is left out."""
+    """Render a question from parts, each of which contains one placeholder.
+
+    A part whose placeholder has no value is left out.
+    """
     weight = _format_weight(question.weight)
     values = {"{q}": question.text, "{a}": question.answer, "{w}": weight, "{r}": question.reason}
     filled_parts = []

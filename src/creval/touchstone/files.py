@@ -138,7 +138,7 @@ def encode_png(image: Image.Image, scene: Scene) -> bytes:
 
 
 def read_scene(content: bytes) -> Scene | None:
-    """Return the scene stored in a file of `save_scene`. Returns None for other files."""
+    """Return the scene stored in an image file by `save_scene`. Returns None for other files."""
     try:
         with Image.open(io.BytesIO(content), formats=("PNG",)) as image:
             text = image.info.get(_PNG_TEXT_KEY)

@@ -29,7 +29,10 @@ _SURROUNDINGS_RADIUS = 6  # of the neighbourhood of a pixel
 
 @dataclass(frozen=True)
 class NormalisedImage:
-    """An image at half size, with its style. `blocks` are means over 8 x 8 pixels of the full image."""
+    """An image at half size, with its style.
+
+    `lines` is how dark pixels are against their neighbourhood. `blocks` are means over 8 x 8 pixels of the full image.
+    """
 
     style: str
     has_noise: bool
@@ -118,7 +121,7 @@ def _detect_style(image: Image.Image, blocks: Pixels, noise: float) -> str:
 
 
 def _is_in_blocks(channel: Pixels, noise: float) -> bool:
-    """Return whether pixels change at the borders of 8-pixel blocks only, and not inside them."""
+    """Return whether pixels change only at the borders of 8-pixel blocks, as in pixel art."""
     inner = channel[64 : IMAGE_SIDE - 63, 64 : IMAGE_SIDE - 63]  # frames do not cover this part
     for pixels in (inner, inner.T):
         rows = pixels[:-1].reshape(-1, 8, len(inner)).mean(axis=1)
@@ -167,7 +170,10 @@ def apply_style_colours(colours: Pixels, style: str) -> Pixels:
 
 @lru_cache(maxsize=5)
 def _styled_backdrops(style: str) -> tuple[list[tuple[str, str]], Pixels]:
-    """Return all backdrops in a style, as names and means over 8 x 8 pixels."""
+    """Return the names of all backdrops, and their images in a style.
+
+    The images are means over 8 x 8 pixels.
+    """
     coloured = style not in COLOURLESS_STYLES
     tints = list(COLOURS) if coloured else ["yellow", "blue"]
     names = [(background, tint) for background in BACKGROUNDS for tint in tints]

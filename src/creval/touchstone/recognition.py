@@ -220,7 +220,7 @@ def _read_banner(observed: NormalisedImage) -> str:
 
 @lru_cache(maxsize=24)
 def _small_object_references(style: str, across: int, down: int) -> tuple[Pixels, Mask]:
-    """Return all small objects in all colours and their masks, at an offset in a window."""
+    """Return all small objects in all colours, drawn at an offset in a window, and their masks."""
     drawn, masks = [], []
     for kind, colour in product(SMALL_KINDS, COLOURS):
         thing, alpha = _draw_in_window(draw_sprite(kind, colour, SMALL_SIZE // 2, reduction=2), across, down, style)
@@ -291,9 +291,9 @@ def _subject_origin(size: str, x: int) -> tuple[int, int]:
 
 @lru_cache(maxsize=100)
 def _subject_templates(size: str, across: int, down: int, style: str) -> tuple[Pixels, Pixels]:
-    """Return the lines and masks of all kinds of subjects at a quarter of the size, at an offset in a window.
+    """Return the lines and masks of all kinds of subjects, at a quarter of the full size.
 
-    Lines have mean 0 and norm 1.
+    They are placed at an offset in a window. Lines have mean 0 and norm 1.
     """
     side = -(-(SIZES[size] // 2 + BLOCK_SIDE) // BLOCK_SIDE) * BLOCK_SIDE
     lines, places = [], []
@@ -353,7 +353,7 @@ def _subject_references(kind: str, size: int, style: str, across: int, down: int
 def _extra_references(
     extra: str, kind: str, size: int, style: str, across: int, down: int
 ) -> tuple[Pixels, Mask, int, int]:
-    """Return an extra in all colours, its mask, and how far it extends to the left and top of the subject's square.
+    """Return an extra in all colours, its mask, and how far it extends beyond the left and top of the subject's square.
 
     `across` and `down` are the offset of the square from the border of a block.
     """
@@ -382,7 +382,7 @@ def _sash_references(kind: str, size: int, style: str, across: int, down: int) -
 
 
 def _blocks_around(start: int, stop: int) -> slice:
-    """Return the range extended to whole blocks, clipped to the image."""
+    """Return a range of pixels extended to whole blocks, clipped to the image."""
     return slice(max(0, start // BLOCK_SIDE * BLOCK_SIDE), min(HALF_SIDE, -(-stop // BLOCK_SIDE) * BLOCK_SIDE))
 
 
@@ -486,7 +486,7 @@ class _SubjectAnalyser:
     def _pixel_errors(
         self, drawn: Pixels, mask: Mask, left: int, top: int, *, step: int = 1, hidden: Mask | None = None
     ) -> Pixels:
-        """Return the errors of several drawn windows, per pixel of a mask."""
+        """Return by how much each of several drawn windows differs from the image, at the visible pixels of a mask."""
         high, wide = mask.shape
         rows, columns = np.arange(high) * step + top, np.arange(wide) * step + left
         inside = ((rows >= 0) & (rows < HALF_SIDE))[:, None] & ((columns >= 0) & (columns < HALF_SIDE))
@@ -578,7 +578,7 @@ class _SubjectAnalyser:
         return scene
 
     def _draw_window(self, scene: Scene, seed: int, reduction: int = 2) -> Image.Image:
-        """Draw the window around the subject, without a style and without objects in front."""
+        """Draw the part of the scene around the subject, without a style and without objects in front."""
         image = draw_stage(scene, np.random.default_rng(seed), reduction, self.x)
         rows, columns = self.window
         edges = (columns.start, rows.start, columns.stop, rows.stop)

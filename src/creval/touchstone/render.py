@@ -285,7 +285,7 @@ def _add_sticker_border(body: Image.Image, size: int, rim: float) -> Image.Image
 
 @lru_cache(maxsize=16)
 def draw_container(kind: str, *, behind: bool, reduction: int = 1) -> Image.Image:
-    """Return a container's part behind the subject, or the part in front of it, in RGBA."""
+    """Return the part of a container that is behind the subject, or the part in front of it, in RGBA."""
     if reduction > 1:
         return draw_container(kind, behind=behind).reduce(reduction)
     layer = Image.new("RGBA", (IMAGE_SIDE, IMAGE_SIDE), (255, 255, 255, 0))

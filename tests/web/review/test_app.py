@@ -349,7 +349,7 @@ def test_reading_changes_nothing(review: Kept, client: TestClient) -> None:
         ("/group", "There is no group ''"),
         ("/next?after=nowhere", "There is no group 'nowhere'"),
         ("/?show=some", "There is no list 'some'"),
-        ("/?page=two", "A page is a number"),
+        ("/?page=two", "The page must be a number"),
         ("/image?group=../../secret", "There is no group"),
         ("/elsewhere", "this page does not exist"),
         ("/static/review.py", "this page does not exist"),

@@ -119,7 +119,7 @@ def test_lists_are_filtered_by_their_address(client: TestClient) -> None:
         ("/sample", "No sample is given: add id=SAMPLE"),
         ("/model?name=alhpa", "did you mean 'alpha'?"),
         ("/questions?metric=FI", "did you mean 'IF'?"),
-        ("/questions?page=two", "A page is a number"),
+        ("/questions?page=two", "The page must be a number"),
         ("/question?sample=s1&id=IF/9", "There is no question 'IF/9'"),
         ("/reply?id=999999", "There is no such reply"),
         ("/reply?id=1%3B", "There is no such reply"),

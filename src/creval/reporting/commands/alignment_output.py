@@ -287,7 +287,7 @@ def _in_percent(share: Estimate) -> Estimate:
 
 
 def _alignment_json(alignment: Alignment, left_out: Mapping[str, tuple[SkippedRows, ...]]) -> dict[str, Any]:
-    """Return all results, unrounded, under `people`, kind of rating and metric."""
+    """Return all results, unrounded, as nested dicts by `people`, kind of human rating and metric."""
     scores = alignment.scores
     return {
         "metrics": list(scores.metrics),

@@ -89,7 +89,7 @@ def _changes_table(baseline: TrialAnswers, others: Mapping[str, TrialAnswers]) -
 
 
 def _trust_sentences(judge: str, baseline: TrialAnswers, variants: Mapping[str, TrialAnswers]) -> Sequence[str]:
-    """Return sentences on where a judge can be trusted."""
+    """State how often a judge is right, for which kinds of questions it is reliable, and how consistent it is."""
     told = list(baseline.answers.values())
     whole = compute_judge_rates(told)
     if whole.accuracy.value is None or whole.yes_bias.value is None:

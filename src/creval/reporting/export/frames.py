@@ -80,7 +80,7 @@ def _answers_by_question(run: Run) -> Iterator[tuple[tuple[EditKey, str], list[V
 
 
 def _is_right() -> polars.Expr:
-    """Return an expression: whether the answer equals the reference, or null if either is missing."""
+    """Return a polars expression: true if the answer equals the reference, and null if either is missing."""
     import polars
 
     value, reference = polars.col("value"), polars.col("reference")
@@ -151,7 +151,7 @@ def sample_score_frame(run: Run, card: Scorecard) -> polars.DataFrame:
 
 
 def _append_sum(counts: Any, columns: int) -> Any:
-    """Append the sum over metrics if there is a composite column."""
+    """Append the counts of the composite column, which are sums over metrics, if there is such a column."""
     if counts.shape[-1] == columns:
         return counts
     return np.concatenate([counts, counts.sum(axis=-1, keepdims=True)], axis=-1)

@@ -66,7 +66,7 @@ def build_charts(
 
 
 def sources_chart(comparison: SourceComparison) -> Chart:
-    """Return the scores of several runs and score files side by side."""
+    """Return the plot of the scores of several runs and score files, side by side."""
     output = sources_output(comparison)
     first = comparison.sources[0].name
     text = " ".join(output.sentences[: sum(pair.first == first for pair in comparison.pairs)])

@@ -178,7 +178,10 @@ def _divergent_candidates(run: Run, card: Scorecard) -> list[str]:
 
 
 def _interleave_groups(run: Run, card: Scorecard, weights: Mapping[str, float]) -> list[str]:
-    """Return samples by decreasing weight, taking one of each group in turn."""
+    """Return samples so that groups take turns: the first sample of each group, then the second of each, and so on.
+
+    Within a group and within a turn, samples are sorted by decreasing weight.
+    """
     finest = next((level.name for level in reversed(card.table.schema.levels) if level.groups_samples), "")
     found: dict[str, list[str]] = {}
     for name in sorted(weights, key=lambda name: (-weights[name], name)):

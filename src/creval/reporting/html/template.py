@@ -72,7 +72,10 @@ def _html_cell(cell: str | TableCell) -> TableCell:
 
 
 def column_groups(table: OutputTable) -> list[tuple[str, int]]:
-    """Return the upper header line as names with their numbers of columns. Empty if headers have one line."""
+    """Return the upper line of a two-line table header.
+
+    Each entry is a name with the number of columns below it. Empty if the header has one line.
+    """
     found: list[tuple[str, int]] = []
     for head in table.headers:
         first = head.split("\n")[0] if "\n" in head else ""

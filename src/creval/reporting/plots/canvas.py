@@ -88,7 +88,10 @@ _FALLBACK_FONTS = (
 
 @contextmanager
 def plot_style() -> Iterator[None]:
-    """Context with the style of all plots. Characters missing from all fonts are drawn as boxes without a warning."""
+    """Context manager that applies the style of all plots.
+
+    Characters missing from all fonts are drawn as boxes without a warning.
+    """
     from matplotlib import font_manager, rc_context
 
     there = set(font_manager.get_font_names())
@@ -140,7 +143,7 @@ def draw_point(
     zorder: float = 3,
     **bars: Any,
 ) -> None:
-    """Draw a value with its intervals along x (`across`) and y (`up`). Hollow if an interval is missing."""
+    """Draw a value with its intervals along x (`across`) and y (`up`). The mark is hollow if an interval is missing."""
     xerr, yerr = (None if cell is None else error_bar(cell) for cell in (across, up))
     axes.errorbar(x, y, xerr=xerr, yerr=yerr, fmt="none", ecolor=series.colour, **bars)
     filled = all(ends is not None for cell, ends in ((across, xerr), (up, yerr)) if cell is not None)

@@ -74,14 +74,17 @@ def figure_svg(figure: Figure, title: str = "", description: str = "") -> str:
 
 
 def _crop_view(view: re.Match[str], head: float, foot: float) -> str:
-    """Return a view box without these shares of its height at the top and at the bottom."""
+    """Return a view box from which these shares of its height are cut off at the top and at the bottom."""
     height = float(view[3])
     return f"{view[1]}{height * head:.6g}{view[2]}{height * (1 - head - foot):.6g}"
 
 
 @contextmanager
 def _without_words(figure: Figure) -> Iterator[tuple[float, float]]:
-    """Hide a figure's title and caption, and yield the shares of its height that become empty above and below."""
+    """Context manager that hides a figure's title and caption.
+
+    It yields which shares of the figure's height become empty above and below.
+    """
     hidden: list[Any] = []
     head = foot = 0.0
     if figure.subfigs:

@@ -72,7 +72,7 @@ def _interval_note(panels: Sequence[Sequence[Sequence[ScoreEstimate]]]) -> str:
 
 
 class _RadarLayout:
-    """Positions of circles and titles, as fractions of the figure.
+    """Positions of circles and titles, as fractions of the figure's size.
 
     Matplotlib's automatic layout would make the circles smaller.
     """

@@ -138,7 +138,7 @@ def paginate(page: str, count: int, path: str, params: Mapping[str, str]) -> Pag
     """Return the page with a given number, or the last page if the number is too high."""
     last = max(1, math.ceil(count / PAGE_SIZE))
     if page and not (page.isascii() and page.isdigit()):
-        raise CrevalError(f"a page is a number, not {page!r}.")
+        raise CrevalError(f"the page must be a number, not {page!r}.")
     at = min(max(1, int(page[:9] or 1)), last)
 
     def to(page: int) -> str:

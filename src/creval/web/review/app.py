@@ -182,7 +182,10 @@ class ReviewApp:
         return secrets.compare_digest(token, self._token.encode())
 
     def _respond(self, request: Request, outcome: DecisionResult, show: str, to: str) -> Response:
-        """Return the response to a change: the changed cards as JSON for a script, a page for a form."""
+        """Return the response to a change.
+
+        A script gets the changed cards as JSON. A form gets a page.
+        """
         good = outcome.status == 200
         if not is_json_request(request):
             if good:

@@ -110,7 +110,7 @@ def accept_all_open(progress: ReviewProgress, group: ReviewGroup, show: str, for
 
 
 def item_index(group: ReviewGroup, given: str) -> int:
-    """Return the index of the item with an id as it appears in a URL."""
+    """Return the position of an item in its group, given the item's id from a URL."""
     for place, item in enumerate(group.items):
         if to_utf8(item.id) == given:
             return place

@@ -88,7 +88,7 @@ class Viewer:
         return self._page(request, "search", found)
 
     def image(self, request: Request) -> Response:
-        """Return an image of a sample, selected by its name in the run."""
+        """Return an image of a sample. The request selects it by the image's name in the run."""
         at, asked = self._live.get(0), query_params(request)
         sample, size = at.samples.get(asked.get("sample", "")), asked.get("size", "")
         path = None

@@ -100,7 +100,7 @@ def _parse_weight(given: str) -> str:
     try:
         return f"{float(given):g}"
     except ValueError as error:
-        raise CrevalError(f"a weight is a number, not {given!r}.") from error
+        raise CrevalError(f"the weight must be a number, not {given!r}.") from error
 
 
 def filterable_groups(snapshot: Snapshot) -> dict[str, tuple[Level, str]]:
@@ -207,7 +207,7 @@ def outcome_labels(snapshot: Snapshot) -> dict[str, str]:
 
 
 def filtered_question_mask(filters: Filters, snapshot: Snapshot) -> NDArray[np.bool_]:
-    """Return a mask of the questions that pass all filters but outcome and model."""
+    """Return a mask of the questions that pass all filters except `outcome` and `model`."""
     mask = np.zeros(len(snapshot.items), dtype=np.bool_)
     mask[filter_items(filters.with_changes(outcome="", model=""), snapshot)] = True
     return mask

@@ -136,7 +136,10 @@ def search_terms(query: str) -> list[str]:
 
 
 def _split_query(query: str) -> list[tuple[str, str]]:
-    """Return pairs of phrase and word, one of them empty. Parts without a letter or digit are left out."""
+    """Split a query into pairs of a phrase and a word, of which one is empty.
+
+    Parts without a letter or digit are left out.
+    """
     found = _WORD.findall(query[:_MAX_QUERY_CHARS].replace("\0", " "))
     return [part for part in found if _LETTERS.search(part[0] or part[1])]
 

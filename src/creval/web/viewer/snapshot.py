@@ -53,7 +53,7 @@ class SampleProbe(NamedTuple):
 
 @dataclass(frozen=True)
 class Snapshot:
-    """The data of a run that list pages need.
+    """The data of a run that list pages need. An item is a question or measurement of one sample.
 
     - `states`: an `AnswerState` for each item and model.
     - `missing`: edits without an image.
