@@ -284,7 +284,7 @@ def test_a_folder_says_what_is_not_there_and_why(bench: Path, tmp_path: Path) ->
     assert found[samples[1].id].reason == "content filter: not this"
     assert found[samples[0].id].metadata["size"] == [768, 768]
     evil = {EditKey("M", "../out"): Edit(EditKey("M", "../out"))}
-    with pytest.raises(CrevalError, match="points outside"):
+    with pytest.raises(CrevalError, match="points outside its folder"):
         save_edits(folder, StrategyResult(edits=evil))
 
 
