@@ -121,7 +121,7 @@ def test_an_interrupted_command_can_be_resumed(bench: Path, tmp_path: Path) -> N
         (["--editor", "openai:gpt-image-1"], "OPENAI_API_KEY"),
         (["--editor", "command:cp {source}"], "give a program with {output}"),
         (["--editor", "command:nothing-there {output}"], "cannot be started"),
-        (["--editor", "touchstone:faithful", "--strategy", "best"], "none of direct"),
+        (["--editor", "touchstone:faithful", "--strategy", "best"], "not one of direct"),
         (["--editor", "touchstone:faithful", "--strategy", "best-of:2"], "give --judge SPEC"),
         (["--editor", "touchstone:faithful", "--strategy", "reasoned"], "give --reasoner SPEC"),
         (["--editor", "touchstone:faithful", "--judge", "truth"], "--judge has no effect"),

@@ -256,5 +256,5 @@ def test_a_plane_of_any_two_metrics(miniature_run: Path, tmp_path: Path) -> None
     right("plot", miniature_run, "plane", "--metrics", "VQ,VC", "--out", tmp_path / "plane.svg")
     text = (tmp_path / "plane.svg").read_text("utf-8")
     assert "VQ and VC of each model" in text
-    assert "has two" in wrong("plot", miniature_run, "plane", "--metrics", "VQ", "--out", tmp_path / "x.svg")
+    assert "takes two metrics" in wrong("plot", miniature_run, "plane", "--metrics", "VQ", "--out", tmp_path / "x.svg")
     assert "no metric 'XY'" in wrong("plot", miniature_run, "plane", "--metrics", "VQ,XY", "--out", tmp_path / "x.svg")

@@ -153,5 +153,5 @@ def test_equation_9_also_leaves_out_the_objects_in_the_edit(images: tuple[Path, 
     # 20 x 10 pixels. The authors' code leaves out 25 + 20: white are 10 x 9 of the other 155.
     assert found["L1"] == pytest.approx(90 / 155)
     assert found["L1_all"] == 0, "all that changed is inside a box"
-    with pytest.raises(NotMeasurable, match="need a detector"):
+    with pytest.raises(NotMeasurable, match="needs a detector"):
         look(OutsideAllBoxes(ModelPool()), sample, edit)

@@ -48,7 +48,7 @@ def invalid_path_reason(folder: Path, sample: str) -> str:
     if reason := invalid_filename_reason(sample):
         return reason
     inside = (folder / sample).parent.resolve().is_relative_to(folder.resolve())
-    return "" if inside else f"has a name that points outside of {folder}"
+    return "" if inside else f"has an id that points outside of {folder}"
 
 
 def sample_image_stem(folder: Path, sample: str) -> Path:

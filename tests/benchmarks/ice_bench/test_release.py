@@ -286,7 +286,7 @@ def test_other_lists_are_not_taken_for_it(tmp_path: Path) -> None:
     for content in (b"", b"{}", b'{"id": 1}\n', b"\xff" * 100, b'[{"ItemID": 1, "Task": 2}]'):
         path.write_bytes(content)
         assert find_ice_bench_folder(tmp_path) is None
-    with pytest.raises(CrevalError, match=r"ICE-Bench dataset/data\.jsonl"):
+    with pytest.raises(CrevalError, match=r"ICE-Bench \(dataset/data\.jsonl\)"):
         open_benchmark(tmp_path)
     path.write_text(json.dumps({"ItemID": "a", "Task": "Dancing"}))
     with pytest.raises(CrevalError, match=r"data\.jsonl contains no usable item"):

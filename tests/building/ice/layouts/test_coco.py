@@ -119,7 +119,7 @@ def test_the_annotation_file_is_needed(tmp_path: Path) -> None:
     assert import_images(tmp_path / "out", tmp_path / "val", "coco").total == 1
     with pytest.raises(CrevalError, match="no layout 'coko'"):
         import_images(tmp_path / "out", tmp_path / "val", "coko")
-    with pytest.raises(CrevalError, match="must be outside"):
+    with pytest.raises(CrevalError, match="must not be inside"):
         import_images(tmp_path / "val" / "out", tmp_path / "val", "coco")
 
 
