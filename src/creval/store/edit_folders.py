@@ -303,13 +303,13 @@ def _match_images(
         if declared is not None and declared.status is EditStatus.UNSUPPORTED:
             raise CrevalError(
                 f"{folder} contains {name}, but its metadata declares no image for this sample: {declared.reason}. "
-                "Remove one of them."
+                "Remove the image, or this entry of the metadata."
             )
         draws = found.setdefault(strategy, {}).setdefault(stems[stem], {})
         if draw in draws:
             raise CrevalError(
                 f"{folder} contains two images for sample {stems[stem]!r}: "
-                f"{draws[draw].relative_to(folder)} and {name}. Remove one of them."
+                f"{draws[draw].relative_to(folder)} and {name}. Remove one of the two."
             )
         draws[draw] = folder / name
     if not found:

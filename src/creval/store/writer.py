@@ -96,7 +96,7 @@ class RunWriter:
     def _raise_if_not_writable(self, error: BaseException | None) -> None:
         if isinstance(error, sqlite3.OperationalError):
             raise StoreNotWritableError(
-                f"{self.folder} cannot be written ({error}). Check that it is not read-only and the disk not full."
+                f"{self.folder} cannot be written ({error}). Check that the folder is writable and the disk not full."
             ) from error
 
     @contextmanager

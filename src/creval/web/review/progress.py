@@ -88,14 +88,14 @@ class ReviewProgress:
         try:
             self._review.decide(group, item.id, verdict, fields)
         except OSError as error:
-            raise CrevalError(f"it could not be written: {error}.") from error
+            raise CrevalError(f"the file could not be written: {error}.") from error
 
     def add(self, group: str, fields: Mapping[str, str]) -> str:
         """Add an item to a group and return its id. The caller must then `read` the group again."""
         try:
             return self._review.add(group, fields)
         except OSError as error:
-            raise CrevalError(f"it could not be written: {error}.") from error
+            raise CrevalError(f"the file could not be written: {error}.") from error
 
     def cached_group(self, group: str) -> GroupProgress:
         """Return the progress of a group as of the last time that the group was read."""

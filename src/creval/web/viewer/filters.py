@@ -78,7 +78,7 @@ def resolve_name(what: str, name: str, names: tuple[str, ...]) -> str:
     if not name or name in names:
         return name
     if len(name) > _MAX_NAME_CHARS:
-        raise CrevalError(f"there is no {what} with this name: it has more than {_MAX_NAME_CHARS:,} characters.")
+        raise CrevalError(f"there is no {what} with this name, which has more than {_MAX_NAME_CHARS:,} characters.")
     shown = escape_control(name.replace("\r\n", "\n"))
     meant = next((candidate for candidate in names if escape_control(candidate) == shown), None)
     if meant is None:
