@@ -30,7 +30,7 @@ def complexbench(
         str,
         typer.Option(
             metavar="parallel|two-chain|three-chain|any|all",
-            help="Subsets to build. all: those of the release; any: parallel steps of any types.",
+            help="Subsets to build. all: the release's five. any: parallel steps of any types.",
         ),
     ] = "all",
     types: Annotated[

@@ -46,7 +46,7 @@ def measure(
     ] = None,
     limit: Annotated[int | None, typer.Option(min=1, help="Only the first N samples.")] = None,
     run: Annotated[
-        str | None, typer.Option(metavar="RUN", help="Cache the models' outputs in this run's folder.")
+        str | None, typer.Option(metavar="RUN", help="Cache what the metrics' models compute in this run's folder.")
     ] = None,
     out: Annotated[
         str | None, typer.Option(metavar="FILE", help="File for all values: .csv, .parquet or .json.")

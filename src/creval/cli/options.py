@@ -149,9 +149,9 @@ def scoring(
 
 
 def single_run(sources: Sequence[str], metrics: str | None = None) -> str | None:
-    """Return the folder if a command was given a single run. Return None for several runs or a score file.
+    """Return the run's folder if a command was given exactly one run and no --metrics.
 
-    If metrics of one run are named, they are compared like several runs, so return None, too.
+    Return None for several runs, a score file, or one run with --metrics: these are shown side by side.
     """
     from creval.analysis.score_sources import is_score_file
 

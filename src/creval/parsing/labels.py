@@ -62,7 +62,10 @@ class FieldAliases:
         return self._fields.get(normalise_text(label)) if len(label) <= self._max_label_chars else None
 
     def select(self, record: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the values of a JSON object by field. Unknown keys are dropped."""
+        """Return the values of a JSON object under the fields that its keys name.
+
+        Keys that are no known label are dropped.
+        """
         return {field: value for key, value in record.items() if (field := self.find(key))}
 
 

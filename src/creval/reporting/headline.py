@@ -114,10 +114,10 @@ def _metric_leads(card: Scorecard, draws: Mapping[str, Floats], name: str) -> di
 
 
 def _supported_level(card: Scorecard) -> str:
-    """Return the level over whose groups leads are averaged, if models leave some samples unsupported.
+    """Return the level whose groups a model's lead is averaged over; an empty string if all samples are supported.
 
-    Otherwise return an empty string. Unsupported groups count 0 in the overall score, which says nothing about
-    strengths.
+    A lead is a model's difference to the mean of the other models. An unsupported group counts 0 in the overall
+    score, which would look like a weakness, so leads are computed in supported groups and averaged.
     """
     return card.table.schema.find_level("overall").mean_of or "" if any(card.table.unsupported.values()) else ""
 

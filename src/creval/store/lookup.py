@@ -66,7 +66,8 @@ class RunLookup(Run):
     def verdicts_for(self, samples: Sequence[str], probes: Sequence[str] = ()) -> list[VerdictRow]:
         """Return the verdicts on all edits of some samples, for these probes or for all.
 
-        There is one verdict for each edit, probe and voice.
+        There is one verdict for each edit, probe (question or measurement) and voice (judge, repeat and variant, or
+        metric).
         """
         query = (
             f"SELECT {VERDICT_COLUMNS}, reply FROM edits CROSS JOIN verdicts ON edit = edits.id"

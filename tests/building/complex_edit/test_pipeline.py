@@ -122,7 +122,7 @@ def test_a_prompt_of_ones_own(tmp_path: Path) -> None:
     (tmp_path / "complexedit_compound.md").write_text("Join: {{instructions}} {{format}}")
     assert pipeline.load_complex_edit_prompts(str(tmp_path))["compound"].text.startswith("Join: ")
     (tmp_path / "complexedit_compound.md").write_text("Join. {{format}}")
-    with pytest.raises(CrevalError, match=r"needs \{\{instructions\}\}"):
+    with pytest.raises(CrevalError, match=r"needs the placeholder \{\{instructions\}\}"):
         pipeline.load_complex_edit_prompts(str(tmp_path))
 
 

@@ -174,7 +174,10 @@ class _ItemParser(NamedTuple):
         self.findings.add(rule, self.where, f"{note}; left out", item[:200])
 
     def _resolve_image(self, identity: str, what: str, given: object) -> Path | None:
-        """Return the path of an image, even if the file does not exist. None if it has no name or is outside."""
+        """Return the path of an image, even if the file does not exist.
+
+        Return None if no name is given or the path is outside the benchmark's folder.
+        """
         name = clean_image_name(given)
         if not name:
             return None

@@ -1,9 +1,10 @@
 """Black Forest Labs' FLUX models: `POST URL/MODEL`, then poll the task until it is done.
 
 Fields, task states and errors are those of the provider's API reference. The reply contains the polling address,
-often on another host of the provider. It is stored before the first poll, so that polling is resumed after a
-kill. The key is only sent to the provider's own hosts. Not confirmed: `Task not found` right after submitting, and
-how long a finished task can be polled (its image is available for ten minutes).
+often on another host of the provider. It is stored before the first poll, so that polling is resumed if the
+process was killed. The key is only sent to the provider's own hosts. Not confirmed: whether the server can answer
+`Task not found` right after submitting, and how long a finished task can be polled (its image is available for ten
+minutes).
 """
 
 from __future__ import annotations

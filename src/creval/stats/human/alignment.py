@@ -117,8 +117,8 @@ def align(ratings: Sequence[Rating], scores: MetricScores, *, resamples: int = 2
 
     - Ratings are compared with the metric of the same name or, if there is none, with every metric.
     - Ratings of whole models (without a sample) are compared with models' means.
-    - If some ratings have the names of two or more metrics of a file, the ratings with other names are also compared
-      with the arithmetic and the geometric mean of these metrics.
+    - If scores without a composite have two or more metrics with ratings of the same name (such as SC and PQ), ratings
+      of any other name (such as overall) are also compared with the arithmetic and the geometric mean of these metrics.
     """
     if "" not in scores.samples and not any(edit.sample for r in ratings for edit in r.edits):
         scores = average_over_samples(scores)

@@ -135,8 +135,8 @@ def correlation_by_weights(
 ) -> Floats | None:
     """Correlate weighted sums of metrics with ratings, for each row of weights. None if there are too few samples.
 
-    The correlation is within models and pooled over them. This way, weights gain nothing if a model's weighted sums
-    do not vary under them.
+    Deviations from each model's mean are pooled over the models into one correlation. So weights cannot raise it by
+    making a model's weighted sums constant.
     """
     blocks = _build_blocks(human_scores, metrics, scores)
     if not blocks:
