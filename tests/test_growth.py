@@ -422,6 +422,11 @@ def test_a_reply_of_the_greatest_length_is_read_quickly() -> None:
             assert taken < 2.0, (opening, piece)
 
 
+def test_a_reply_of_combining_marks_is_read_quickly() -> None:
+    reply = "Yes a" + "\u0301" * 95_000 + "\u0316" * 95_000
+    assert seconds(lambda text: parse_reply(text, QUESTIONS[:1], prompt="Q1: Is it red?"), reply) < 2.0
+
+
 @pytest.mark.parametrize("pattern", [r"(?:[.!?\n]|^)[\s*_]*(yes|no)", r"a\s*b?\s*c", r"a\s*,?\s*\Z"])
 def test_expressions_that_take_the_square_of_the_time_are_found(pattern: str) -> None:
     compiled_pattern = re.compile(pattern)

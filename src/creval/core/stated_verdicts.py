@@ -12,6 +12,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 _MARKS = str.maketrans({"*": "", "`": "", "_": " ", "#": " ", "…": "...", "“": '"', "”": '"', "。": ". "})
+_MAX_MARKS = 30  # combining marks in a row
 # Invisible characters: zero-width ones and direction marks.
 _INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff]")
 _STRUCK_OUT = re.compile(r"~~[^~\n]{1,400}~~")
@@ -192,7 +193,21 @@ def takes_back(text: str) -> bool:
 
 def _normalise(text: str) -> str:
     """Return a text in Unicode normal form NFKC, without invisible characters."""
-    return text if text.isascii() else unicodedata.normalize("NFKC", _INVISIBLE.sub("", text))
+    return text if text.isascii() else unicodedata.normalize("NFKC", _limit_marks(_INVISIBLE.sub("", text)))
+
+
+def _limit_marks(text: str) -> str:
+    """Drop combining marks beyond 30 in a row. Normalisation takes quadratic time in their number.
+
+    The limit is that of Unicode's stream-safe text format.
+    """
+    kept = []
+    marks = 0
+    for char in text:
+        marks = marks + 1 if unicodedata.combining(char) else 0
+        if marks <= _MAX_MARKS:
+            kept.append(char)
+    return "".join(kept)
 
 
 def remove_quotations(text: str, is_verdict: Callable[[str], bool] = lambda _: False) -> str:
